@@ -1,0 +1,50 @@
+"""Rows in blocks of few distinct sizes, so that compiled functions are compiled once.
+
+JAX compiles anew for every array shape. Three prediction block sizes, and training sizes
+rounded up to sixteenths of a power of two, keep the number of shapes small; what is added is
+masked or cut off again.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+BLOCK_SIZES = (128, 1024, 8192)
+
+
+def row_slices(n_rows: int, size: int) -> Iterator[slice]:
+    """Consecutive slices of at most `size` rows."""
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def map_blocks(
+    function: Callable[..., tuple], *arrays: np.ndarray, outputs: int
+) -> tuple[np.ndarray, ...]:
+    """Apply `function`, which returns `outputs` vectors, to the arrays' rows block by block.
+
+    Every block has one of three sizes, the last one filled up with copies of its first row, so
+    memory and compilations do not grow with the number of rows.
+    """
+    n_rows, dtype = len(arrays[0]), arrays[0].dtype
+    results = tuple(np.empty(n_rows, dtype) for _ in range(outputs))
+    size = next((size for size in BLOCK_SIZES if n_rows <= size), BLOCK_SIZES[-1])
+    for rows in row_slices(n_rows, size):
+        parts = function(*(padded(array[rows], size) for array in arrays))
+        for result, part in zip(results, parts, strict=True):
+            result[rows] = np.asarray(part)[: rows.stop - rows.start]
+    return results
+
+
+def padded(rows: np.ndarray, size: int) -> np.ndarray:
+    """`rows` and copies of its first one, `size` in all."""
+    missing = size - len(rows)
+    if missing == 0:
+        return rows
+    return np.concatenate([rows, np.repeat(rows[:1], missing, axis=0)])
+
+
+def rounded_up(n_rows: int) -> int:
+    """The next multiple of a sixteenth of the power of two at or above n: at most 1/8 more."""
+    step = max(1, 2 ** (max(n_rows - 1, 1).bit_length() - 4))
+    return -(-n_rows // step) * step

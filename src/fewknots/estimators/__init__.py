@@ -1,0 +1,5 @@
+"""The scikit-learn estimators."""
+
+from .classifier import GPClassifier
+
+__all__ = ["GPClassifier"]

@@ -1,0 +1,115 @@
+"""From what the user passes to `fit` to clean arrays: rows, labels, weights, inducing points."""
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_sample_weight
+
+from .. import inducing
+from ..data.standardise import Standardiser
+from ..exceptions import InputWarning
+from ..kernels import Kernel
+
+
+class TwoClasses(NamedTuple):
+    """The two labels in sorted order, and each row's as -1 or +1."""
+
+    labels: np.ndarray
+    signs: Float[np.ndarray, " N"]
+
+
+def two_classes(y: np.ndarray) -> TwoClasses:
+    """Any two distinct labels; one or three are an error that counts them."""
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind.startswith("continuous"):
+        raise ValueError(f"Unknown label type: {kind}. y must hold two classes, not measurements.")
+    labels, codes = np.unique(y, return_inverse=True)
+    if len(labels) > 2:
+        shown = ", ".join(repr(label) for label in labels[:5].tolist())
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}: y holds "
+            f"{len(labels)} classes ({shown}{', ...' if len(labels) > 5 else ''})."
+        )
+    if len(labels) < 2:
+        raise ValueError(f"y holds 1 class ({labels[0]!r}); two classes are needed to fit.")
+    return TwoClasses(labels, 2.0 * codes - 1.0)
+
+
+def row_weights(
+    sample_weight: Any, class_weight: Any, X: np.ndarray, classes: TwoClasses
+) -> Float[np.ndarray, " N"]:
+    """sample_weight times class_weight, both checked."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if np.any(weights < 0):
+        row = int(np.argmin(weights))
+        raise ValueError(f"sample_weight must not be negative, but row {row} has {weights[row]:g}.")
+    weights = weights * _class_weights(class_weight, classes, weights)
+    positive = weights > 0
+    if len(np.unique(classes.signs[positive])) < 2:
+        raise ValueError(
+            "the rows with a positive weight belong to fewer than 2 classes; both are needed to fit."
+        )
+    return weights
+
+
+def _class_weights(class_weight, classes: TwoClasses, weights) -> Float[np.ndarray, " N"]:
+    codes = (classes.signs > 0).astype(int)
+    if class_weight is None:
+        return np.ones(len(codes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.bincount(codes, weights, minlength=2)
+        if np.any(totals == 0):
+            return np.ones(len(codes))  # row_weights says what is wrong
+        return (totals.sum() / (2.0 * totals))[codes]
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
+    known = classes.labels.tolist()
+    unknown = [label for label in class_weight if label not in known]
+    if unknown:
+        raise ValueError(f"class_weight names {unknown[0]!r}, but the classes in y are {known}.")
+    per_class = np.array([float(class_weight.get(label, 1.0)) for label in known])
+    if np.any(per_class < 0) or not np.all(np.isfinite(per_class)):
+        raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}.")
+    return per_class[codes]
+
+
+def starting_points(
+    inducing_points: Any,
+    n_inducing: Any,
+    method: str,
+    standardiser: Standardiser,
+    kernel: Kernel,
+    X: Float[np.ndarray, "N D"],
+    weights: Float[np.ndarray, " N"],
+    rng: np.random.RandomState,
+) -> Float[np.ndarray, "M D"]:
+    """Where the inducing points start: the user's, brought to X's units, or chosen from X."""
+    if inducing_points is not None:
+        Z = np.asarray(inducing_points, np.float64)
+        if Z.ndim != 2 or Z.shape[1] != X.shape[1] or len(Z) == 0:
+            raise ValueError(
+                f"inducing_points must have shape (M, {X.shape[1]}), one column per feature of X, "
+                f"got {Z.shape}."
+            )
+        if not np.all(np.isfinite(Z)):
+            raise ValueError("inducing_points holds NaN or infinity.")
+        return standardiser(Z)
+    distinct = np.unique(X, axis=0)
+    if n_inducing == "auto":
+        count = min(inducing.automatic_count(len(distinct)), len(distinct))
+    else:
+        count = int(n_inducing)
+        if count > len(distinct):
+            warnings.warn(
+                f"n_inducing={count} is more than the {len(distinct)} distinct rows of X; "
+                f"using {len(distinct)}.",
+                InputWarning,
+                stacklevel=5,
+            )
+            count = len(distinct)
+    if count == len(distinct):
+        return distinct
+    return inducing.choose(method, kernel, X, weights, count, rng)

@@ -1,0 +1,171 @@
+r"""Choosing the inducing points Z before anything is learned, and moving the idle ones later.
+
+**choose**: `kmeans` (the paper's), `greedy` conditional variance, or `random` rows.
+
+**relocate**: gradients move Z only so far, because the bound has many local optima in Z. Once a
+kernel and q are at hand, what a point is worth can be computed. Adding one at x lowers κ_n, the
+variance that Z leaves unexplained at row n (features.py), by c(x_n, x)² / c(x, x), where c is the
+covariance given Z; and the bound's slope in κ_n is -½ b_n, with b_n the curvature of row n's
+likelihood (sparse_kl.py). So to first order
+
+    gain(x) = ½ Σ_n b_n c(x_n, x)² / c(x, x),                                         (gain)
+
+and taking the point m away costs, with P = Kmm⁻¹,
+
+    loss(m) = ½ Σ_n b_n (k(x_n, Z) P)²_m / P_mm.                                      (loss)
+
+The least useful points go where the most is to be gained, as long as the gain is larger.
+"""
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+
+from .kernels import Kernel
+
+METHODS = ("kmeans", "greedy", "random")
+_MOST_ROWS = 4000
+_MOST_CANDIDATES = 1000
+_SMALLEST_SHARE = 1e-6  # of the prior variance: a smaller residual is rounding
+_WORTHWHILE = 2.0  # a move must promise this many times what it costs
+
+
+def automatic_count(n_rows: int) -> int:
+    """How many inducing points n distinct rows deserve: 37 for 400, 108 for 10,000.
+
+    The cube root keeps the cost of a look at all rows, N M², below quadratic in N.
+    """
+    return max(20, round(5.0 * n_rows ** (1.0 / 3.0)))
+
+
+def choose(
+    method: str,
+    kernel: Kernel,
+    X: Float[np.ndarray, "N D"],
+    weights: Float[np.ndarray, " N"],
+    n_inducing: int,
+    rng: np.random.RandomState,
+) -> Float[np.ndarray, "M D"]:
+    """M inducing points for rows X with the given weights, before anything is learned."""
+    if method == "kmeans":
+        return _kmeans(X, weights, n_inducing, rng)
+    sample = _sample(len(X), _MOST_ROWS if method == "greedy" else n_inducing, weights, rng)
+    if method == "greedy":
+        sample = sample[greedy_variance(kernel, X[sample], n_inducing)]
+    return X[sample]
+
+
+def _kmeans(X, weights, n_inducing, rng):
+    from sklearn.cluster import KMeans  # here: it is slow to import and not always needed
+
+    rows = _sample(len(X), max(_MOST_ROWS, 50 * n_inducing), weights, rng)
+    model = KMeans(n_inducing, n_init=1, random_state=rng)
+    return model.fit(X[rows], sample_weight=weights[rows]).cluster_centers_
+
+
+def greedy_variance(
+    kernel: Kernel, X: Float[np.ndarray, "N D"], n_inducing: int
+) -> Int[np.ndarray, " M"]:
+    """Each time the row whose variance, given those chosen before, is largest.
+
+    This is Cholesky factorisation with pivoting, stopped after M columns: O(N M²).
+    """
+    residual = np.array(_diagonal(kernel, X), np.float64)
+    floor = _SMALLEST_SHARE * residual.max()
+    columns = np.zeros((len(X), n_inducing))
+    chosen: list[int] = []
+    for i in range(n_inducing):
+        j = int(np.argmax(residual))
+        column = np.asarray(_matrix(kernel, X, X[j : j + 1]))[:, 0]
+        column = column - columns[:, :i] @ columns[j, :i]
+        columns[:, i] = column / np.sqrt(max(residual[j], floor))
+        residual = residual - columns[:, i] ** 2
+        chosen.append(j)
+        residual[chosen] = -np.inf
+    return np.array(chosen)
+
+
+def relocate(
+    kernel: Kernel,
+    X: Float[np.ndarray, "N D"],
+    curvature: Float[np.ndarray, " N"],
+    Z: Float[np.ndarray, "M D"],
+    rng: np.random.RandomState,
+) -> tuple[Float[np.ndarray, "M D"], int]:
+    """Z with its idle points moved to where they promise the most, and how many moved."""
+    if len(X) <= len(Z):
+        return Z, 0
+    rows = _sample(len(X), _MOST_ROWS, np.ones(len(X)), rng)
+    candidates = np.sort(rng.choice(len(rows), min(_MOST_CANDIDATES, len(rows)), replace=False))
+    X, b = X[rows], 0.5 * curvature[rows] * (len(X) / len(rows))
+    most_moves = min(len(Z) // 2, len(candidates))
+    K_z = np.asarray(_matrix(kernel, X, Z), np.float64)
+    Kmm = np.asarray(_matrix(kernel, Z, Z), np.float64)
+    Kmm = Kmm + _SMALLEST_SHARE * np.mean(np.diagonal(Kmm)) * np.eye(len(Z))
+    leaving, losses = _cheapest_to_lose(K_z, Kmm, b, most_moves)
+    K_c = np.asarray(_matrix(kernel, X, X[candidates]), np.float64)
+    arriving, gains = _best_to_gain(K_c, candidates, K_z, Kmm, b, most_moves)
+    moves = int(np.argmin(np.append(gains > _WORTHWHILE * losses, False)))
+    moved = Z.copy()
+    moved[leaving[:moves]] = X[candidates[arriving[:moves]]]
+    return moved, moves
+
+
+def _cheapest_to_lose(K_z, Kmm, b, count):
+    """Points in the order in which they are given up, and (loss) of each as it goes."""
+    P = np.linalg.inv(Kmm)
+    W = K_z @ P
+    gone: list[int] = []
+    losses = []
+    for _ in range(count):
+        scale = np.diagonal(P).copy()
+        scale[gone] = 1.0
+        loss = (b @ W**2) / scale
+        loss[gone] = np.inf
+        m = int(np.argmin(loss))
+        gone.append(m)
+        losses.append(loss[m])
+        # Kmm without row and column m, inverted: a rank-one change of P.
+        column, pivot = P[:, m].copy(), P[m, m]
+        W = W - np.outer(W[:, m], column / pivot)
+        P = P - np.outer(column, column / pivot)
+    return np.array(gone, int), np.array(losses)
+
+
+def _best_to_gain(K_c, candidates, K_z, Kmm, b, count):
+    """Candidates in the order in which they are taken, and (gain) of each as it comes."""
+    columns = np.linalg.solve(np.linalg.cholesky(Kmm), K_z.T).T  # c = K - columns columnsᵀ
+    at_candidates = columns[candidates]
+    diagonal = K_c[candidates, np.arange(len(candidates))]
+    floor = _SMALLEST_SHARE * diagonal.max()
+    variance = diagonal - np.sum(at_candidates**2, axis=1)  # c(x, x)
+    residual = K_c - columns @ at_candidates.T  # c(x_n, x)
+    taken: list[int] = []
+    gains = []
+    for _ in range(count):
+        gain = (b @ residual**2) / np.maximum(variance, floor)
+        gain[taken] = -np.inf
+        j = int(np.argmax(gain))
+        taken.append(j)
+        gains.append(gain[j])
+        column = residual[:, j] / np.sqrt(max(variance[j], floor))
+        residual = residual - np.outer(column, column[candidates])
+        variance = variance - column[candidates] ** 2
+    return np.array(taken, int), np.array(gains)
+
+
+def _sample(n_rows, size, weights, rng):
+    """At most `size` distinct rows, drawn with probabilities proportional to the weights."""
+    if n_rows <= size:
+        return np.arange(n_rows)
+    return np.sort(rng.choice(n_rows, size, replace=False, p=weights / weights.sum()))
+
+
+@jax.jit
+def _matrix(kernel, A, B):
+    return kernel(A, B)
+
+
+@jax.jit
+def _diagonal(kernel, A):
+    return kernel.diagonal(A)

@@ -1,0 +1,1 @@
+"""One file per inference method of the paper, and the pieces they share."""

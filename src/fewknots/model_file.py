@@ -1,0 +1,205 @@
+"""Saving and loading fitted models (container.py says what such a file is made of).
+
+The header says: format version, estimator and its arguments, kernel, likelihood, classes,
+feature names, training summary. Kernels are looked up by name in a fixed table, arrays are
+checked for dtype and shape before use, and every failure is a `ModelFileError` that says what is
+wrong: loading never runs anything that a file brings along.
+"""
+
+import dataclasses
+import re
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import container
+from .data.standardise import Standardiser
+from .exceptions import ModelFileError
+from .kernels import KERNELS, Kernel, Product, Sum
+from .likelihoods import LINKS, Bernoulli
+from .posterior import GaussianPosterior
+
+if TYPE_CHECKING:
+    from .estimators import GPClassifier
+
+FORMAT_VERSION = 1
+_KERNEL_CLASSES = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
+_POSTERIOR_ARRAYS = ("points", "projection", "mean", "shrink")
+_HISTORY = {"iteration": np.int64, "seconds": np.float64, "bound": np.float64}
+_LABEL_DTYPE = re.compile(r"\|b1|[<|][iu][1248]|<f[248]|<U\d{1,4}|object")
+
+
+def save(estimator: "GPClassifier", path: str | PathLike[str]) -> None:
+    """Write a fitted estimator to one file."""
+    from . import __version__
+
+    standardiser = estimator._standardiser
+    arrays = {f"posterior.{k}": v for k, v in estimator.posterior_.arrays().items()}
+    arrays |= {"standardiser.mean": standardiser.mean, "standardiser.scale": standardiser.scale}
+    arrays |= {f"history.{k}": v for k, v in estimator.history_.items()}
+    names = getattr(estimator, "feature_names_in_", None)
+    header = {
+        "format": FORMAT_VERSION,
+        "fewknots": __version__,
+        "estimator": type(estimator).__name__,
+        "arguments": _encode_arguments(estimator.get_params(deep=False)),
+        "kernel": _encode_kernel(estimator.kernel_),
+        "likelihood": estimator._likelihood.link,
+        "classes": _encode_array(estimator.classes_),
+        "n_features": estimator.n_features_in_,
+        "feature_names": None if names is None else list(names),
+        "training": {
+            "log_evidence": estimator.log_evidence_,
+            "n_iter": estimator.n_iter_,
+            "converged": estimator.converged_,
+        },
+    }
+    container.write(path, header, arrays)
+
+
+def load(path: str | PathLike[str]) -> "GPClassifier":
+    """Read a model that `GPClassifier.save` wrote.
+
+    Nothing in the file is executed. A file that is cut off, changed, foreign or of a newer format
+    raises `fewknots.ModelFileError`.
+    """
+    header, arrays = container.read(path)
+    version = header.get("format")
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError(f"{path} is not a fewknots model file: it has no format version.")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} has format {version}, written by fewknots {header.get('fewknots')}; this "
+            f"fewknots reads up to format {FORMAT_VERSION}. Upgrade fewknots to load it."
+        )
+    try:
+        return _restore(header, arrays)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ModelFileError(f"{path} is not a valid model: {error!r}.") from error
+
+
+def _restore(header: container.Header, arrays: container.Arrays) -> "GPClassifier":
+    from .estimators import GPClassifier
+
+    if header["estimator"] != GPClassifier.__name__:
+        raise ModelFileError(f"this fewknots has no estimator {header['estimator']!r}.")
+    if header["likelihood"] not in LINKS:
+        raise ModelFileError(f"unknown likelihood {header['likelihood']!r}.")
+    estimator = GPClassifier(**_decode_arguments(header["arguments"]))
+    n_features = header["n_features"]
+    n_points = len(arrays["posterior.points"])
+    shapes = {
+        "points": (n_points, n_features),
+        "projection": (n_points, n_points),
+        "mean": (n_points,),
+        "shrink": (n_points,),
+    }
+    dtype = arrays["posterior.points"].dtype
+    if dtype not in (np.float32, np.float64):
+        raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
+    parts = {k: _array(arrays, f"posterior.{k}", dtype, shapes[k]) for k in _POSTERIOR_ARRAYS}
+    kernel = _decode_kernel(header["kernel"])
+    estimator._standardiser = Standardiser(
+        *(_array(arrays, f"standardiser.{k}", np.float64, (n_features,)) for k in ("mean", "scale"))
+    )
+    estimator._likelihood = Bernoulli(header["likelihood"])
+    estimator.classes_ = _decode_array(header["classes"])
+    if estimator.classes_.shape != (2,):
+        raise ModelFileError(f"it has {estimator.classes_.size} classes, not 2.")
+    estimator.n_features_in_ = n_features
+    if header["feature_names"] is not None:
+        estimator.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    estimator.posterior_ = GaussianPosterior(kernel, **parts)
+    estimator.kernel_ = kernel
+    estimator.inducing_points_ = estimator._standardiser.undo(parts["points"])
+    training = header["training"]
+    estimator.log_evidence_ = float(training["log_evidence"])
+    estimator.n_iter_ = int(training["n_iter"])
+    estimator.converged_ = bool(training["converged"])
+    length = arrays["history.bound"].shape
+    estimator.history_ = {k: _array(arrays, f"history.{k}", d, length) for k, d in _HISTORY.items()}
+    return estimator
+
+
+def _array(arrays, name, dtype, shape) -> np.ndarray:
+    array = arrays[name]
+    if array.dtype != dtype or array.shape != shape:
+        raise ModelFileError(
+            f"array {name!r} is {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of "
+            f"shape {shape}."
+        )
+    if not np.all(np.isfinite(array)):
+        raise ModelFileError(f"array {name!r} holds NaN or infinity.")
+    return array
+
+
+# --- arguments, kernels and small arrays as JSON --------------------------------------------------
+
+
+def _encode_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    encoded = {}
+    for name, value in arguments.items():
+        if name == "callback":
+            continue
+        if name == "random_state" and not isinstance(value, int | np.integer | None):
+            continue  # a generator's state is not part of the model
+        encoded[name] = _encode(value)
+    return encoded
+
+
+def _decode_arguments(encoded: dict[str, Any]) -> dict[str, Any]:
+    return {name: _decode(value) for name, value in encoded.items()}
+
+
+def _encode(value: Any) -> Any:
+    """JSON for what constructor arguments may be; other things say so by name."""
+    if isinstance(value, Kernel):
+        return {"kernel": _encode_kernel(value)}
+    if isinstance(value, dict):
+        return {"dict": [[_encode(k), _encode(v)] for k, v in value.items()]}
+    if isinstance(value, np.dtype | type):
+        return np.dtype(value).name
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return {"array": _encode_array(np.asarray(value))}
+
+
+def _decode(encoded: Any) -> Any:
+    if not isinstance(encoded, dict):
+        return encoded
+    if "kernel" in encoded:
+        return _decode_kernel(encoded["kernel"])
+    if "dict" in encoded:
+        return {_decode(key): _decode(value) for key, value in encoded["dict"]}
+    return _decode_array(encoded["array"])
+
+
+def _encode_kernel(kernel: Kernel) -> dict[str, Any]:
+    fields = {f.name: _encode(getattr(kernel, f.name)) for f in dataclasses.fields(kernel)}
+    return {"class": type(kernel).__name__, "fields": fields}
+
+
+def _decode_kernel(encoded: dict[str, Any]) -> Kernel:
+    cls = _KERNEL_CLASSES.get(encoded["class"])
+    if cls is None:
+        raise ModelFileError(f"unknown kernel {encoded['class']!r}.")
+    return cls(**{name: _decode(value) for name, value in encoded["fields"].items()})
+
+
+def _encode_array(array: np.ndarray) -> dict[str, Any]:
+    dtype = "object" if array.dtype == object else array.dtype.newbyteorder("<").str
+    if not _LABEL_DTYPE.fullmatch(dtype):
+        raise ValueError(f"an array of dtype {array.dtype} cannot be saved in a model file.")
+    values = array.ravel().tolist()
+    if not all(isinstance(value, bool | int | float | str) for value in values):
+        raise ValueError("labels other than texts, numbers and booleans cannot be saved.")
+    return {"dtype": dtype, "shape": list(array.shape), "values": values}
+
+
+def _decode_array(encoded: dict[str, Any]) -> np.ndarray:
+    if not _LABEL_DTYPE.fullmatch(encoded["dtype"]):
+        raise ModelFileError(f"unknown dtype {encoded['dtype']!r}.")
+    return np.array(encoded["values"], dtype=encoded["dtype"]).reshape(encoded["shape"])

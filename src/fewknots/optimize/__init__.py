@@ -1,0 +1,1 @@
+"""Optimisers: they know parameters and objectives, not what those mean."""

@@ -1,0 +1,1 @@
+"""How a bound is driven to its optimum: which parameters move, in what order, until when."""
