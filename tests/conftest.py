@@ -2,9 +2,30 @@
 
 import os
 
-# Two workers share two cores: without this each starts as many threads as there are cores.
+# Several workers share the cores: without this each starts as many threads as there are cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from jaxtyping import install_import_hook
 
 install_import_hook("fewknots", "beartype.beartype")
+
+import numpy as np
+import pytest
+
+from fewknots.precision import computing_in
+
+
+@pytest.fixture
+def float64():
+    """JAX with 64-bit types inside the test, and as it was after it."""
+    with computing_in(np.dtype(np.float64)):
+        yield
+
+
+@pytest.fixture(scope="session")
+def moons():
+    """Eighty rows in three columns, two classes with a curved and noisy border."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(80, 3)) * [1.0, 2.0, 0.5] + [0.0, 5.0, -1.0]
+    score = (X[:, 0] ** 2 + 0.5 * (X[:, 1] - 5.0) - 0.8) + 0.4 * rng.normal(size=80)
+    return X, (score > 0).astype(int)

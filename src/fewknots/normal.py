@@ -73,7 +73,7 @@ class LowerTail(NamedTuple):
 
 
 def lower_tail(x: Float[Array, "..."]) -> LowerTail:
-    """log Φ(x), h(x) and x + h(x), each to about 1e-15 of itself in both tails."""
+    """Log Φ(x), h(x) and x + h(x), each to about 1e-15 of itself in both tails."""
     below = x < 0
     scaled_tail = erfcx(jnp.abs(x) * _SQRT_HALF)
     bell = exp(-0.5 * x * x)
@@ -92,5 +92,5 @@ def lower_tail(x: Float[Array, "..."]) -> LowerTail:
 
 
 def log_cdf(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """log Φ(x)."""
+    """Log Φ(x)."""
     return lower_tail(x).log_cdf

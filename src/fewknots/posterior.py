@@ -23,7 +23,7 @@ which is section 4's predictive distribution, rearranged: s_i = 1 where the data
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +35,7 @@ from .kernels import Kernel
 from .precision import computing_in
 
 
+@runtime_checkable
 class Posterior(Protocol):
     """What prediction, saving, plots and export may use of any posterior."""
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Reporter:
             )
         return self.callback is not None and self.callback(now) is True
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Reporter":
         if self._display is not None:
             self._display.start()
             self._task = self._display.add_task("fitting", total=self._max_iter, bound="compiling")

@@ -2,7 +2,7 @@
 
 import warnings
 from os import PathLike
-from typing import Any, Self
+from typing import Any
 
 import jax
 import numpy as np
@@ -155,7 +155,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
 
     # --- fitting ------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPClassifier":
         """Fit to rows X (array or table) with labels y (any two values).
 
         sample_weight : array of shape (n_rows,), optional
@@ -169,7 +169,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
             self.__dict__ = before
             raise
 
-    def _fit(self, X, y, sample_weight) -> Self:
+    def _fit(self, X, y, sample_weight) -> "GPClassifier":
         self._check_parameters()
         dtype = resolve_dtype(self.dtype)
         X, y = validate_data(self, with_numeric_columns(X), y, dtype=np.float64, y_numeric=False)
@@ -289,7 +289,8 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Float[np.ndarray, " N"]:
         """Above zero for `classes_[1]`: the probability p of it as Φ⁻¹(p), or log p/(1-p)."""
-        return prediction.decision(self._likelihood, *self.predict_latent(X))
+        latent = self.predict_latent(X)
+        return prediction.decision(self._likelihood, *latent)
 
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row."""

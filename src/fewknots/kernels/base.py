@@ -7,11 +7,13 @@ optimisers work in. A parameter left at None is chosen from the data by `prepare
 """
 
 import dataclasses
-from typing import Any, Self
+from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from ..arrays import AnyArray
 
 
 class Kernel:
@@ -28,21 +30,23 @@ class Kernel:
             meta_fields=[name for name in names if name == "ard"],
         )
 
-    def __call__(self, A: Float[Array, "N D"], B: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(
+        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    ) -> Float[AnyArray, "N M"]:
         raise NotImplementedError
 
-    def diagonal(self, A: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         """k(a_i, a_i), without the matrix."""
         raise NotImplementedError
 
-    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> Self:
+    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
         """A copy with every parameter a checked float array, ready to be optimised.
 
         `spread` is each input's standard deviation: what is None gets its value from it.
         """
         raise NotImplementedError
 
-    def input_scale(self) -> Float[Array, " D"] | None:
+    def input_scale(self) -> Float[AnyArray, "..."] | None:
         """The distance over which the function bends, per input; None if it has none."""
         return None
 
@@ -56,7 +60,7 @@ class Kernel:
                 params |= {f"{field.name}__{k}": v for k, v in value.get_params().items()}
         return params
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: Any) -> "Kernel":
         """Change parameters in place, inner kernels' too: `set_params(k1__lengthscale=2.0)`."""
         valid = self.get_params(deep=False)
         for name, value in params.items():
@@ -72,22 +76,22 @@ class Kernel:
                 setattr(self, own, value)
         return self
 
-    def __add__(self, other: "Kernel | float") -> "Kernel":
+    def __add__(self, other: "Kernel | int | float") -> "Kernel":
         from .combine import Sum, as_kernel
 
         return Sum(self, as_kernel(other))
 
-    def __radd__(self, other: "Kernel | float") -> "Kernel":
+    def __radd__(self, other: "Kernel | int | float") -> "Kernel":
         from .combine import Sum, as_kernel
 
         return Sum(as_kernel(other), self)
 
-    def __mul__(self, other: "Kernel | float") -> "Kernel":
+    def __mul__(self, other: "Kernel | int | float") -> "Kernel":
         from .combine import Product, as_kernel
 
         return Product(self, as_kernel(other))
 
-    def __rmul__(self, other: "Kernel | float") -> "Kernel":
+    def __rmul__(self, other: "Kernel | int | float") -> "Kernel":
         from .combine import Product, as_kernel
 
         return Product(as_kernel(other), self)

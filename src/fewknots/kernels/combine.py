@@ -1,10 +1,11 @@
 """Sums and products of kernels, by `+` and `*`, and kernels by name."""
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from ..arrays import AnyArray
 from .base import Kernel
 from .linear import Constant, Linear
 from .stationary import RBF, Matern12, Matern32, Matern52
@@ -25,10 +26,10 @@ class Pair(Kernel):
     k1: Any
     k2: Any
 
-    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> Self:
+    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
         return type(self)(self.k1.prepared(spread, ard), self.k2.prepared(spread, ard))
 
-    def input_scale(self) -> Float[Array, " D"] | None:
+    def input_scale(self) -> Float[AnyArray, "..."] | None:
         scale = self.k1.input_scale()
         return self.k2.input_scale() if scale is None else scale
 
@@ -36,10 +37,12 @@ class Pair(Kernel):
 class Sum(Pair):
     """k(a, b) = k1(a, b) + k2(a, b): a function that is the sum of two independent ones."""
 
-    def __call__(self, A: Float[Array, "N D"], B: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(
+        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    ) -> Float[AnyArray, "N M"]:
         return self.k1(A, B) + self.k2(A, B)
 
-    def diagonal(self, A: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         return self.k1.diagonal(A) + self.k2.diagonal(A)
 
     def __repr__(self) -> str:
@@ -49,17 +52,19 @@ class Sum(Pair):
 class Product(Pair):
     """k(a, b) = k1(a, b) · k2(a, b)."""
 
-    def __call__(self, A: Float[Array, "N D"], B: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(
+        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    ) -> Float[AnyArray, "N M"]:
         return self.k1(A, B) * self.k2(A, B)
 
-    def diagonal(self, A: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         return self.k1.diagonal(A) * self.k2.diagonal(A)
 
     def __repr__(self) -> str:
         return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.k1, self.k2))
 
 
-def as_kernel(value: Kernel | float | str) -> Kernel:
+def as_kernel(value: Any) -> Kernel:
     """The kernel that a kernel, a number (a constant) or a text such as "rbf + linear" means."""
     if isinstance(value, Kernel):
         return value

@@ -1,11 +1,12 @@
 """Kernels without distance: linear functions, and a constant."""
 
-from typing import Any, Self
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from ..arrays import AnyArray
 from .base import Kernel, positive_parameter
 
 
@@ -20,16 +21,18 @@ class Linear(Kernel):
     variance: Any = None
     ard: bool = True
 
-    def __call__(self, A: Float[Array, "N D"], B: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(
+        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    ) -> Float[AnyArray, "N M"]:
         return (A * self._weights(A)) @ B.T
 
-    def diagonal(self, A: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         return jnp.sum(jnp.square(A) * self._weights(A), axis=1)
 
     def _weights(self, A):
         return 1.0 / A.shape[1] if self.variance is None else self.variance
 
-    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> Self:
+    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
         per_input = ard and self.ard
         size = len(spread)
         default = 1.0 / (size * spread**2) if per_input else 1.0 / np.sum(spread**2)
@@ -42,11 +45,13 @@ class Constant(Kernel):
 
     variance: Any = 1.0
 
-    def __call__(self, A: Float[Array, "N D"], B: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(
+        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    ) -> Float[AnyArray, "N M"]:
         return self.variance * jnp.ones((A.shape[0], B.shape[0]), A.dtype)
 
-    def diagonal(self, A: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         return self.variance * jnp.ones(A.shape[0], A.dtype)
 
-    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> Self:
+    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
         return type(self)(variance=positive_parameter(self, "variance", 1.0, None))

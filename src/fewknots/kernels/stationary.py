@@ -4,13 +4,15 @@ They differ in ρ alone. With `ard=True` (the default) there is one lengthscale 
 ("automatic relevance determination": an input that does not matter gets a long one).
 """
 
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jax import lax
+from jaxtyping import Float
 
+from ..arrays import AnyArray
 from ..elementary import exp
 from .base import Kernel, positive_parameter
 
@@ -33,18 +35,20 @@ class Stationary(Kernel):
     variance: Any = 1.0
     ard: bool = True
 
-    def correlation(self, r2: Float[Array, "N M"]) -> Float[Array, "N M"]:
+    def correlation(self, r2: Float[AnyArray, "N M"]) -> Float[AnyArray, "N M"]:
         """ρ as a function of r²."""
         raise NotImplementedError
 
-    def __call__(self, A: Float[Array, "N D"], B: Float[Array, "M D"]) -> Float[Array, "N M"]:
+    def __call__(
+        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    ) -> Float[AnyArray, "N M"]:
         scale = A.shape[1] ** 0.5 if self.lengthscale is None else self.lengthscale
         return self.variance * self.correlation(squared_distance(A / scale, B / scale))
 
-    def diagonal(self, A: Float[Array, "N D"]) -> Float[Array, " N"]:
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         return self.variance * jnp.ones(A.shape[0], A.dtype)
 
-    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> Self:
+    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
         per_input = ard and self.ard
         size = len(spread)
         default = spread * np.sqrt(size) if per_input else np.sqrt(np.sum(spread**2))
@@ -56,7 +60,7 @@ class Stationary(Kernel):
             ard=per_input,
         )
 
-    def input_scale(self) -> Float[Array, " D"] | None:
+    def input_scale(self) -> Float[AnyArray, "..."] | None:
         return self.lengthscale
 
 
@@ -90,18 +94,21 @@ class Matern52(Stationary):
         return (1.0 + s + s**2 / 3.0) * exp(-s)
 
 
-def _distance(r2: Float[Array, "N M"]) -> Float[Array, "N M"]:
-    """√r² whose derivative at zero is zero.
+def _distance(r2: Float[AnyArray, "N M"]) -> Float[AnyArray, "N M"]:
+    """√r², its derivative taken as zero where the two points are the same up to rounding.
 
-    The chain rule there is ∞ · 0 (d√r² times dr²), which autodiff would call NaN. The product's
-    limit is 0 for the smooth kernels; for Matérn-½ it is the mean of the two one-sided slopes.
+    The chain rule there is ∞ · 0 (d√r² times dr²): NaN to autodiff at r = 0, and noise of any
+    size just above it. The product's limit is 0 for the smooth kernels; for Matérn-½, whose
+    slope jumps there, 0 is the mean of the slopes on either side.
     """
-    apart = r2 > 0
-    return jnp.where(apart, jnp.sqrt(jnp.where(apart, r2, 1.0)), 0.0)
+    apart = r2 > (1e4 * float(jnp.finfo(r2.dtype).eps)) ** 2
+    return jnp.where(apart, jnp.sqrt(jnp.where(apart, r2, 1.0)), lax.stop_gradient(jnp.sqrt(r2)))
 
 
 @jax.custom_vjp
-def squared_distance(A: Float[Array, "N D"], B: Float[Array, "M D"]) -> Float[Array, "N M"]:
+def squared_distance(
+    A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+) -> Float[AnyArray, "N M"]:
     """|a_i - b_j|². Its derivative is written in matrix products (autodiff would build N×M×D)."""
     if A.shape[1] <= _MOST_INPUTS_FOR_DIFFERENCES:
         return jnp.sum(jnp.square(A[:, None, :] - B[None, :, :]), axis=-1)

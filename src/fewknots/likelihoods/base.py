@@ -1,6 +1,6 @@
 """What inference asks of a likelihood, whatever the likelihood is."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float
 
@@ -22,6 +22,7 @@ class Expectations(NamedTuple):
     curvature_change: Float[Array, " N"]
 
 
+@runtime_checkable
 class Likelihood(Protocol):
     """p(y|f) of one row. Implementations are pytrees whose leaves are learnable parameters."""
 

@@ -57,7 +57,7 @@ class Bernoulli:
         return log_positive - log_negative
 
 
-def _probit_derivatives(x: Float[Array, " N"]):
+def _probit_derivatives(x: Float[Array, "C N"]):
     """(g, g', -g'', -½g'''') of g = log Φ at x, from h = φ/Φ and h' = -h(x + h)."""
     log_cdf, ratio, excess = lower_tail(x)
     curvature = ratio * excess
@@ -67,7 +67,7 @@ def _probit_derivatives(x: Float[Array, " N"]):
     return log_cdf, ratio, curvature, 0.5 * second_change
 
 
-def _logit_derivatives(x: Float[Array, " N"]):
+def _logit_derivatives(x: Float[Array, "C N"]):
     """(g, g', -g'', -½g'''') of g = log 1/(1 + e⁻ˣ) at x; with p = g', β = p(1 - p)."""
     tail = exp(-jnp.abs(x))
     log_prob = jnp.minimum(x, 0.0) - log1p(tail)
@@ -77,7 +77,7 @@ def _logit_derivatives(x: Float[Array, " N"]):
 
 
 def _log_expected_logistic(mean, variance):
-    r"""log E[s(f)], f ~ N(μ, σ²), s(f) = 1/(1 + e⁻ᶠ), exact where the probability underflows.
+    r"""Log E[s(f)], f ~ N(μ, σ²), s(f) = 1/(1 + e⁻ᶠ), exact where the probability underflows.
 
     Far below zero the mass of s(f) N(f|μ, σ²) lies where N has none of its own, and no rule
     built on N would look there. Tilting by eᵗᶠ moves the Gaussian to it:

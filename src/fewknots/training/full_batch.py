@@ -55,7 +55,7 @@ class Problem:
     rows: Rows
     likelihood: Likelihood
     kernel: Kernel
-    Z: Float[Array, "M D"]
+    Z: Float[np.ndarray, "M D"]
     jitter: float
     learn_kernel: bool
     learn_inducing: bool

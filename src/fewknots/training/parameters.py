@@ -10,8 +10,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
+from ..arrays import AnyArray
 from ..kernels import Kernel
 
 Named = dict[str, Any]
@@ -38,7 +39,7 @@ def encode(
     return free, frozen
 
 
-def decode(free: Named, frozen: Named) -> tuple[Kernel, Float[Array, "M D"]]:
+def decode(free: Named, frozen: Named) -> tuple[Kernel, Float[AnyArray, "M D"]]:
     """The kernel and Z that `free` and `frozen` stand for."""
     kernel = frozen["kernel"] if "kernel" in frozen else jax.tree.map(jnp.exp, free["kernel"])
     Z = frozen["Z"] if "Z" in frozen else free["Z"] * _unit(kernel)
@@ -59,6 +60,6 @@ def limits(free: Named) -> tuple[Named, Named]:
     return lowest, highest
 
 
-def _unit(kernel: Kernel) -> Float[Array, " D"] | float:
+def _unit(kernel: Kernel) -> Float[AnyArray, "..."] | float:
     scale = kernel.input_scale()
     return 1.0 if scale is None else scale

@@ -1,0 +1,132 @@
+"""Every kernel against scikit-learn's, and the algebra of sums and products."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax import lax
+from jax.flatten_util import ravel_pytree
+from sklearn.gaussian_process import kernels as sk
+
+from fewknots.kernels import (
+    RBF,
+    Constant,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    Product,
+    Sum,
+    as_kernel,
+)
+from fewknots.kernels.stationary import squared_distance
+from fewknots.precision import computing_in
+
+RNG = np.random.default_rng(3)
+A, B = RNG.normal(size=(7, 3)), RNG.normal(size=(5, 3))
+SCALES = np.array([0.5, 1.0, 2.5])
+
+PAIRS = [
+    (RBF(SCALES, 2.0), 2.0 * sk.RBF(SCALES)),
+    (Matern12(SCALES, 2.0), 2.0 * sk.Matern(SCALES, nu=0.5)),
+    (Matern32(SCALES, 0.3), 0.3 * sk.Matern(SCALES, nu=1.5)),
+    (Matern52(SCALES, 2.0), 2.0 * sk.Matern(SCALES, nu=2.5)),
+    (RBF(1.3), sk.RBF(1.3)),
+    (Linear(2.0), 2.0 * sk.DotProduct(sigma_0=0.0)),
+    (Constant(0.7), sk.ConstantKernel(0.7)),
+    (Matern32(1.5) + Linear(1.0), sk.Matern(1.5, nu=1.5) + sk.DotProduct(sigma_0=0.0)),
+    (RBF(1.5) * Linear(1.0) + 2.0, sk.RBF(1.5) * sk.DotProduct(sigma_0=0.0) + 2.0),
+]
+KERNELS = [pair[0] for pair in PAIRS]
+ids = [repr(kernel) for kernel in KERNELS]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=ids)
+def test_matrix_and_diagonal_equal_scikit_learns(ours, theirs, float64):
+    np.testing.assert_allclose(ours(jnp.asarray(A), jnp.asarray(B)), theirs(A, B), rtol=1e-13)
+    np.testing.assert_allclose(ours.diagonal(jnp.asarray(A)), theirs.diag(A), rtol=1e-13)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=ids)
+def test_gradients_against_finite_differences(kernel, float64):
+    kernel = jax.tree.map(jnp.asarray, kernel.prepared(np.ones(3)))
+    G = jnp.asarray(RNG.normal(size=(7, 5)))
+
+    @jax.jit
+    def scalar(kernel, X, Z):
+        return jnp.sum(G * kernel(X, Z)) + jnp.sum(kernel.diagonal(X))
+
+    arguments = (kernel, jnp.asarray(A), jnp.asarray(B))
+    flat, unflatten = ravel_pytree(arguments)
+    gradient, _ = ravel_pytree(jax.jit(jax.grad(scalar, (0, 1, 2)))(*arguments))
+    h = 1e-6
+    for i in range(len(flat)):
+        step = jnp.zeros_like(flat).at[i].set(h)
+        difference = scalar(*unflatten(flat + step)) - scalar(*unflatten(flat - step))
+        np.testing.assert_allclose(gradient[i], difference / (2 * h), rtol=2e-6, atol=2e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=ids)
+def test_gradients_are_finite_at_coincident_points(kernel, float64):
+    kernel = jax.tree.map(jnp.asarray, kernel.prepared(np.ones(3)))
+    Z = jnp.asarray(np.vstack([A[:3], A[:1]]))
+
+    def total(kernel, Z):
+        return jnp.sum(kernel(Z, Z))
+
+    for leaf in jax.tree.leaves(jax.jit(jax.grad(total, (0, 1)))(kernel, Z)):
+        assert np.all(np.isfinite(leaf))
+
+
+@pytest.mark.parametrize("kernel", KERNELS[:4], ids=ids[:4])
+def test_rounding_between_equal_points_does_not_reach_the_gradient(kernel, float64):
+    """k(z, z) is constant, but in compiled code z/ℓ - z/ℓ may come out as 1e-17 instead of 0."""
+    kernel = kernel.prepared(np.ones(3))
+    Z = jnp.asarray(A)
+    nearly = Z * (1 + 1e-16 * RNG.choice([-1, 0, 1], size=Z.shape))
+
+    def diagonal_sum(kernel, Z):
+        return jnp.trace(kernel(Z, lax.stop_gradient(nearly - Z) + Z))
+
+    d_kernel, dZ = jax.jit(jax.grad(diagonal_sum, (0, 1)))(kernel, Z)
+    np.testing.assert_allclose(d_kernel.lengthscale, 0.0, atol=1e-12)
+    np.testing.assert_allclose(dZ, 0.0, atol=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    kernel=st.sampled_from(KERNELS[:4] + KERNELS[5:]),
+    scale=st.floats(1e-3, 1e3),
+)
+def test_matrices_are_symmetric_and_positive(seed, kernel, scale):
+    X = np.random.default_rng(seed).normal(size=(6, 3)) * scale
+    with computing_in(np.dtype(np.float64)):
+        K = np.asarray(kernel(jnp.asarray(X), jnp.asarray(X)))
+    np.testing.assert_allclose(K, K.T, rtol=1e-12)
+    assert np.min(np.linalg.eigvalsh(K)) > -1e-9 * np.max(np.diagonal(K))
+
+
+@pytest.mark.parametrize("inputs", [2, 40])
+def test_squared_distance_in_both_forms(inputs, float64):
+    X, Z = RNG.normal(size=(6, inputs)) + 100.0, RNG.normal(size=(4, inputs)) + 100.0
+    want = np.sum((X[:, None] - Z[None]) ** 2, axis=-1)
+    np.testing.assert_allclose(squared_distance(jnp.asarray(X), jnp.asarray(Z)), want, rtol=1e-11)
+    G = jnp.asarray(RNG.normal(size=(6, 4)))
+    _, pullback = jax.vjp(squared_distance, jnp.asarray(X), jnp.asarray(Z))
+    dX, dZ = pullback(G)
+    np.testing.assert_allclose(dX, 2 * np.einsum("nm,nmd->nd", G, X[:, None] - Z[None]), atol=1e-10)
+    np.testing.assert_allclose(dZ, 2 * np.einsum("nm,nmd->md", G, Z[None] - X[:, None]), atol=1e-10)
+
+
+def test_names_mean_kernels():
+    kernel = as_kernel("matern32 + linear * RBF")
+    assert isinstance(kernel, Sum)
+    assert isinstance(kernel.k1, Matern32)
+    assert isinstance(kernel.k2, Product)
+    with pytest.raises(ValueError, match="unknown kernel 'periodic' in 'rbf \\+ periodic'"):
+        as_kernel("rbf + periodic")
+    with pytest.raises(TypeError, match="a kernel must be a fewknots kernel"):
+        as_kernel(None)

@@ -1,0 +1,50 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fewknots.linalg import LADDER_RUNGS, cholesky_pullback, cholesky_with_ladder, precision_factor
+
+
+def spd(n, seed=0):
+    A = np.random.default_rng(seed).normal(size=(n, n))
+    return A @ A.T + np.eye(n)
+
+
+def test_a_good_matrix_keeps_the_jitter_it_was_given(float64):
+    K = spd(6)
+    factor = cholesky_with_ladder(jnp.asarray(K), jnp.asarray(2.0), jnp.asarray(1e-6))
+    np.testing.assert_allclose(factor.lower @ factor.lower.T, K + 2e-6 * np.eye(6), rtol=1e-12)
+    np.testing.assert_allclose(factor.inverse @ factor.lower, np.eye(6), atol=1e-12)
+    assert bool(factor.ok)
+    assert float(factor.jitter) == 1e-6
+
+
+def test_a_bad_matrix_climbs_the_ladder(float64):
+    K = jnp.asarray(np.diag([1.0, 1.0, -3e-5]))
+    factor = cholesky_with_ladder(K, jnp.asarray(1.0), jnp.asarray(1e-6))
+    assert bool(factor.ok)
+    np.testing.assert_allclose(float(factor.jitter), 1e-4, rtol=1e-12)
+
+
+def test_a_hopeless_matrix_says_so(float64):
+    K = jnp.asarray(np.diag([1.0, -10.0]))
+    factor = cholesky_with_ladder(K, jnp.asarray(1.0), jnp.asarray(1e-6))
+    assert not bool(factor.ok)
+    np.testing.assert_allclose(float(factor.jitter), 1e-6 * 10.0**LADDER_RUNGS, rtol=1e-12)
+
+
+def test_precision_factor(float64):
+    P = spd(5)
+    inverse, log_det = precision_factor(jnp.asarray(P))
+    np.testing.assert_allclose(inverse.T @ inverse, np.linalg.inv(P), rtol=1e-10)
+    np.testing.assert_allclose(log_det, np.linalg.slogdet(P)[1], rtol=1e-12)
+
+
+def test_cholesky_pullback_is_autodiff_of_cholesky(float64):
+    K = jnp.asarray(spd(5))
+    G = jnp.asarray(np.random.default_rng(1).normal(size=(5, 5)))
+    L, vjp = jax.vjp(jnp.linalg.cholesky, K)
+    (want,) = vjp(G)
+    want = 0.5 * (want + want.T)
+    got = cholesky_pullback(jnp.linalg.inv(L), L.T @ G)
+    np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
