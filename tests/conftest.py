@@ -5,14 +5,13 @@ import os
 # Several workers share the cores: without this each starts as many threads as there are cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import numpy as np
+import pytest
 from jaxtyping import install_import_hook
 
 install_import_hook("fewknots", "beartype.beartype")
 
-import numpy as np
-import pytest
-
-from fewknots.precision import computing_in
+from fewknots.precision import computing_in  # noqa: E402  (after the hook, to be checked by it)
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def row_weights(
     positive = weights > 0
     if len(np.unique(classes.signs[positive])) < 2:
         raise ValueError(
-            "the rows with a positive weight belong to fewer than 2 classes; both are needed to fit."
+            "the rows with a positive weight belong to 1 class at most; two classes are needed."
         )
     return weights
 

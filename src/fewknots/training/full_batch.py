@@ -102,7 +102,7 @@ class Evaluation(NamedTuple):
     kernel: Kernel
     Z: Float[Array, "M D"]
     d_kernel: Kernel  # for the kernel's parameters at fixed Z
-    d_Z: Float[Array, "M D"]
+    d_points: Float[Array, "M D"]
     q: WhitenedGaussian
     whitener: Float[Array, "M M"]
     jitter: Float[Array, ""]
@@ -339,5 +339,7 @@ def _finish(last: Evaluation, iterations: int, status: Status) -> Fitted:
     posterior = GaussianPosterior.from_whitened(
         last.kernel, last.Z, last.whitener, last.q.mean, last.q.factor
     )
-    gradient = EvidenceGradient(jax.tree.map(np.multiply, last.d_kernel, last.kernel), last.d_Z)
+    gradient = EvidenceGradient(
+        jax.tree.map(np.multiply, last.d_kernel, last.kernel), last.d_points
+    )
     return Fitted(posterior, float(last.bound), gradient, iterations, status, float(last.jitter))
