@@ -178,7 +178,7 @@ def _decode(encoded: Any) -> Any:
 
 
 def _encode_kernel(kernel: Kernel) -> dict[str, Any]:
-    fields = {f.name: _encode(getattr(kernel, f.name)) for f in dataclasses.fields(kernel)}
+    fields = {f.name: _encode(getattr(kernel, f.name)) for f in dataclasses.fields(kernel)}  # type: ignore[arg-type]
     return {"class": type(kernel).__name__, "fields": fields}
 
 

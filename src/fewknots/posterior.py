@@ -30,6 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .arrays import AnyArray
 from .data.blocks import map_blocks
 from .kernels import Kernel
 from .precision import computing_in
@@ -64,12 +65,13 @@ class GaussianPosterior:
     def from_whitened(
         cls,
         kernel: Kernel,
-        points: Float[np.ndarray, "M D"],
-        whitener: Float[np.ndarray, "M M"],
-        mean: Float[np.ndarray, " M"],
-        factor: Float[np.ndarray, "M M"],
+        points: Float[AnyArray, "M D"],
+        whitener: Float[AnyArray, "M M"],
+        mean: Float[AnyArray, " M"],
+        factor: Float[AnyArray, "M M"],
     ) -> "GaussianPosterior":
         """From q(v) = N(mean, factorᵀ factor) and the whitener L⁻¹."""
+        points, whitener, mean, factor = map(np.asarray, (points, whitener, mean, factor))
         variances, U = np.linalg.eigh(factor.T @ factor)
         return cls(kernel, points, U.T @ whitener, U.T @ mean, 1.0 - variances)
 
@@ -80,7 +82,10 @@ class GaussianPosterior:
         dtype = self.points.dtype
         with computing_in(dtype):
             state = jax.tree.map(jnp.asarray, (self.kernel, *self.arrays().values()))
-            return map_blocks(partial(_marginals, state), X.astype(dtype, copy=False), outputs=2)
+            mean, variance = map_blocks(
+                partial(_marginals, state), X.astype(dtype, copy=False), outputs=2
+            )
+        return mean, variance
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {

@@ -31,7 +31,10 @@ def log_probabilities(
 ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
     """(log p(-1), log p(+1)) of each row."""
     with computing_in(mean.dtype):
-        return map_blocks(partial(_log_probabilities, likelihood), mean, variance, outputs=2)
+        negative, positive = map_blocks(
+            partial(_log_probabilities, likelihood), mean, variance, outputs=2
+        )
+    return negative, positive
 
 
 def decision(

@@ -24,7 +24,10 @@ def with_value(X, value):
     [
         (lambda X, y: (with_value(X, np.nan), y), "Input X contains NaN"),
         (lambda X, y: (with_value(X, np.inf), y), "Input X contains infinity"),
-        (lambda X, y: (with_value(X, 1e300), y), r"column 1 of X holds 1e\+300 in row 3, too large"),
+        (
+            lambda X, y: (with_value(X, 1e300), y),
+            r"column 1 of X holds 1e\+300 in row 3, too large",
+        ),
         (lambda X, y: (X[:0], y[:0]), "Found array with 0 sample"),
         (lambda X, y: (X[:, :0], y), r"0 feature\(s\)"),
         (lambda X, y: (X, np.zeros(80)), r"y holds 1 class \(.*0.*\); two classes are needed"),
@@ -33,12 +36,15 @@ def with_value(X, value):
         (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
         (lambda X, y: (X[0], y), "Expected 2D array"),
         (
-            lambda X, y: (pd.DataFrame({"a": X[:, 0], "city": ["Rome"] * 80}).astype({"city": "category"}), y),
+            lambda X, y: (pd.DataFrame({"a": X[:, 0], "city": pd.Categorical(["Rome"] * 80)}), y),
             "column 'city' of X holds text or categories",
         ),
-        (lambda X, y: (pd.DataFrame({"a": X[:, 0], "b": ["x"] * 80}), y), "convert string to float"),
+        (
+            lambda X, y: (pd.DataFrame({"a": X[:, 0], "b": ["x"] * 80}), y),
+            "convert string to float",
+        ),
     ],
-)  # fmt: skip
+)
 def test_training_data(moons, change, message):
     with pytest.raises(ValueError, match=message):
         quick().fit(*change(*moons))
@@ -142,9 +148,12 @@ def fitted(moons):
         (lambda X: pd.DataFrame(X, columns=["b", "a", "c"]), "feature names .*same order"),
         (lambda X: pd.DataFrame(X[:, :2], columns=["a", "b"]), "feature names should match"),
         (lambda X: pd.DataFrame(with_value(X, np.nan), columns=["a", "b", "c"]), "contains NaN"),
-        (lambda X: pd.DataFrame(with_value(X, 1e200), columns=["a", "b", "c"]), "column 'b' of X hol"),
+        (
+            lambda X: pd.DataFrame(with_value(X, 1e200), columns=["a", "b", "c"]),
+            "column 'b' of X hol",
+        ),
     ],
-)  # fmt: skip
+)
 def test_prediction_data(fitted, moons, table, message):
     X, _ = moons
     with pytest.raises(ValueError, match=message):

@@ -44,7 +44,7 @@ def check_magnitude(X: np.ndarray, names: np.ndarray | None) -> None:
         return
     row, column = np.unravel_index(np.argmax(np.abs(X)), X.shape)
     raise ValueError(
-        f"{_column(column, names)} of X holds {X[row, column]:g} in row {row}, too large to "
+        f"{_column(int(column), names)} of X holds {X[row, column]:g} in row {row}, too large to "
         f"compute with: the limit is {LARGEST_VALUE:g}. Rescale that column."
     )
 

@@ -26,7 +26,7 @@ def number(name: str, value: Any, *, positive: bool) -> None:
         isinstance(value, Real)
         and not isinstance(value, bool | np.bool_)
         and np.isfinite(float(value))
-        and (value > 0 if positive else value >= 0)
+        and (float(value) > 0 if positive else float(value) >= 0)
     )
     if not fits:
         wanted = "a positive number" if positive else "a number of at least 0"

@@ -25,6 +25,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from ..arrays import AnyArray
 from ..kernels import Kernel
 from ..linalg import cholesky_pullback, cholesky_with_ladder
 
@@ -50,7 +51,7 @@ Pullback = Callable[[FeatureCotangents], tuple[Kernel, Float[Array, "M D"]]]
 
 
 def project(
-    kernel: Kernel, Z: Float[Array, "M D"], X: Float[Array, "N D"], jitter: Float[Array, ""]
+    kernel: Kernel, Z: Float[AnyArray, "M D"], X: Float[AnyArray, "N D"], jitter: Float[Array, ""]
 ) -> tuple[Features, Pullback]:
     """The features of X, and the map from their cotangents to (kernel, Z) cotangents."""
 

@@ -40,6 +40,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..arrays import AnyArray
 from ..likelihoods import Expectations, Likelihood
 from ..linalg import precision_factor
 from .features import FeatureCotangents, Features
@@ -48,9 +49,9 @@ from .features import FeatureCotangents, Features
 class Rows(NamedTuple):
     """The data of one block of rows."""
 
-    X: Float[Array, "N D"]
-    y: Float[Array, " N"]
-    weights: Float[Array, " N"]
+    X: Float[AnyArray, "N D"]
+    y: Float[AnyArray, " N"]
+    weights: Float[AnyArray, " N"]
 
 
 class WhitenedGaussian(NamedTuple):
@@ -64,8 +65,8 @@ class WhitenedGaussian(NamedTuple):
 class Sites(NamedTuple):
     """N one-dimensional Gaussian factors exp(g_n f_n - ½ b_n f_n²)."""
 
-    precision: Float[Array, " N"]
-    linear: Float[Array, " N"]
+    precision: Float[AnyArray, " N"]
+    linear: Float[AnyArray, " N"]
 
 
 class Look(NamedTuple):
@@ -94,7 +95,7 @@ def look(features: Features, q: WhitenedGaussian, likelihood: Likelihood, rows: 
     mean = features.explained @ q.mean
     spread = features.explained @ q.factor.T  # squared rows: a_nᵀ S a_n
     variance = features.unexplained + jnp.sum(jnp.square(spread), axis=1)
-    expected = likelihood.expectations(rows.y, mean, variance)
+    expected = likelihood.expectations(jnp.asarray(rows.y), mean, variance)
     weighted = jax.tree.map(lambda per_row: rows.weights * per_row, expected)
     return Look(mean, weighted)
 

@@ -7,7 +7,7 @@ optimisers work in. A parameter left at None is chosen from the data by `prepare
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, dataclass_transform
 
 import jax
 import numpy as np
@@ -16,6 +16,7 @@ from jaxtyping import Float
 from ..arrays import AnyArray
 
 
+@dataclass_transform(eq_default=False)
 class Kernel:
     """Base of all kernels; `kernel(A, B)` is the matrix k(a_i, b_j)."""
 

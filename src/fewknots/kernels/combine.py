@@ -1,5 +1,6 @@
 """Sums and products of kernels, by `+` and `*`, and kernels by name."""
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -79,17 +80,14 @@ def as_kernel(value: Any) -> Kernel:
 
 
 def _parse(text: str) -> Kernel:
-    total: Kernel | None = None
-    for term in text.split("+"):
-        product: Kernel | None = None
-        for factor in term.split("*"):
-            name = factor.strip().lower()
-            if name not in KERNELS:
-                raise ValueError(
-                    f"unknown kernel {name!r} in {text!r}; the names are {', '.join(KERNELS)}, "
-                    "joined by + and *."
-                )
-            kernel = KERNELS[name]()
-            product = kernel if product is None else Product(product, kernel)
-        total = product if total is None else Sum(total, product)
-    return total
+    def named(factor: str) -> Kernel:
+        name = factor.strip().lower()
+        if name not in KERNELS:
+            raise ValueError(
+                f"unknown kernel {name!r} in {text!r}; the names are {', '.join(KERNELS)}, "
+                "joined by + and *."
+            )
+        return KERNELS[name]()
+
+    products = [reduce(Product, map(named, term.split("*"))) for term in text.split("+")]
+    return reduce(Sum, products)

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ..arrays import AnyArray
 from ..exceptions import NumericalError
 from ..inducing import relocate
 from ..inference.features import project
@@ -100,7 +101,7 @@ class Evaluation(NamedTuple):
     bound: Float[Array, ""]
     gradient: Any  # for the free parameters
     kernel: Kernel
-    Z: Float[Array, "M D"]
+    Z: Float[AnyArray, "M D"]
     d_kernel: Kernel  # for the kernel's parameters at fixed Z
     d_points: Float[Array, "M D"]
     q: WhitenedGaussian
@@ -335,11 +336,11 @@ def _finish(last: Evaluation, iterations: int, status: Status) -> Fitted:
             f"{jax.tree.map(np.asarray, last.kernel)!r}. Try standardize=True, a larger jitter, "
             "dtype='float64', or another start for the kernel's parameters."
         )
-    last = jax.tree.map(np.asarray, last)
+    kernel, d_kernel = jax.tree.map(np.asarray, (last.kernel, last.d_kernel))
     posterior = GaussianPosterior.from_whitened(
-        last.kernel, last.Z, last.whitener, last.q.mean, last.q.factor
+        kernel, last.Z, last.whitener, last.q.mean, last.q.factor
     )
     gradient = EvidenceGradient(
-        jax.tree.map(np.multiply, last.d_kernel, last.kernel), last.d_points
+        jax.tree.map(np.multiply, d_kernel, kernel), np.asarray(last.d_points)
     )
     return Fitted(posterior, float(last.bound), gradient, iterations, status, float(last.jitter))
