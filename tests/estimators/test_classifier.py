@@ -36,7 +36,8 @@ def test_fitted_attributes(fitted, moons):
     assert fitted.n_features_in_ == 3
     assert fitted.inducing_points_.shape == (8, 3)
     # in the user's units: column 1 lies around 5, column 2 around -1
-    assert np.all(np.abs(fitted.inducing_points_.mean(axis=0) - X.mean(axis=0)) < 2 * X.std(axis=0))
+    distance = np.abs(np.median(fitted.inducing_points_, axis=0) - X.mean(axis=0))
+    assert np.all(distance < 2 * X.std(axis=0))
     assert fitted.kernel_.lengthscale.shape == (3,)
     assert np.isfinite(fitted.log_evidence_)
     assert fitted.converged_
@@ -261,14 +262,14 @@ def test_units_do_not_matter(fitted, moons):
 def test_importing_and_fitting_leave_jax_as_it_was():
     program = """
 import jax, numpy as np
-values = {name: getattr(jax.config, name) for name in jax.config.values}
+values = dict(jax.config.values)
 from fewknots import GPClassifier
-assert {name: getattr(jax.config, name) for name in jax.config.values} == values, "import"
+assert dict(jax.config.values) == values, "import"
 X = np.random.default_rng(0).normal(size=(30, 2))
 clf = GPClassifier(n_inducing=4, max_iter=50, tol=1e-2).fit(X, X[:, 0] > 0)
 assert clf.predict_proba(X).dtype == np.float64
 assert clf.posterior_.points.dtype == np.float64
-assert {name: getattr(jax.config, name) for name in jax.config.values} == values, "fit"
+assert dict(jax.config.values) == values, "fit"
 assert jax.numpy.ones(1).dtype == np.float32
 """
     done = subprocess.run(

@@ -60,7 +60,7 @@ def warn_of_constant_columns(X: np.ndarray, names: np.ndarray | None) -> None:
             "probabilities will be those of the classes in y."
         )
     else:
-        listed = ", ".join(_column(column, names) for column in constant[:5])
+        listed = ", ".join(_column(int(column), names) for column in constant[:5])
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         message = f"{listed}{more} of X never changes and says nothing about y."
     warnings.warn(message, InputWarning, stacklevel=4)

@@ -102,7 +102,7 @@ class Kernel:
         shown = []
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            if value is not field.default:
+            if np.ndim(value) > 0 or value != field.default:
                 shown.append(f"{field.name}={_short(value)}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
