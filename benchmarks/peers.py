@@ -1,0 +1,23 @@
+"""Other libraries, each in a virtual environment of its own: their pins conflict with ours."""
+
+import subprocess
+import venv
+from pathlib import Path
+
+_HOME = Path(__file__).resolve().parent.parent / ".bench"
+
+REQUIREMENTS = {
+    "gpflow": ["gpflow==2.11.2", "tensorflow==2.21.0", "tf-keras==2.21.0"],
+}
+
+
+def python_with(peer: str) -> Path:
+    """The interpreter that has `peer` installed; made on first use, which takes minutes."""
+    home = _HOME / peer
+    python, complete = home / "bin" / "python", home / "complete"
+    if not complete.exists():
+        print(f"installing {', '.join(REQUIREMENTS[peer])}", flush=True)
+        venv.create(home, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *REQUIREMENTS[peer]], check=True)
+        complete.touch()
+    return python
