@@ -3,7 +3,7 @@
 Hensman, Matthews & Ghahramani, "Scalable Variational Gaussian Process Classification", 2015.
 """
 
-from .estimators import GPClassifier
+from .estimators import GPClassifier, GPRegressor
 from .exceptions import InputWarning, ModelFileError, NumericalError, NumericalWarning
 from .model_file import load
 from .progress import Progress
@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GPClassifier",
+    "GPRegressor",
     "InputWarning",
     "ModelFileError",
     "NumericalError",

@@ -8,6 +8,7 @@ wrong: loading never runs anything that a file brings along.
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -17,20 +18,19 @@ from . import container
 from .data.standardise import Standardiser
 from .exceptions import ModelFileError
 from .kernels import KERNELS, Kernel, Product, Sum
-from .likelihoods import LINKS, Bernoulli
-from .posterior import GaussianPosterior
+from .posterior import GaussianPosterior, MixturePosterior
 
 if TYPE_CHECKING:
-    from .estimators import GPClassifier
+    from .estimators.base import GPEstimator
 
 FORMAT_VERSION = 1
 _KERNEL_CLASSES = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
-_POSTERIOR_ARRAYS = ("points", "projection", "mean", "shrink")
+_POSTERIORS = {cls.__name__: cls for cls in (GaussianPosterior, MixturePosterior)}
 _HISTORY = {"iteration": np.int64, "seconds": np.float64, "bound": np.float64}
 _LABEL_DTYPE = re.compile(r"\|b1|[<|][iu][1248]|<f[248]|<U\d{1,4}|object")
 
 
-def save(estimator: "GPClassifier", path: str | PathLike[str]) -> None:
+def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
     """Write a fitted estimator to one file."""
     from . import __version__
 
@@ -45,12 +45,15 @@ def save(estimator: "GPClassifier", path: str | PathLike[str]) -> None:
         "estimator": type(estimator).__name__,
         "arguments": _encode_arguments(estimator.get_params(deep=False)),
         "kernel": _encode_kernel(estimator.kernel_),
-        "likelihood": estimator._likelihood.link,
-        "classes": _encode_array(estimator.classes_),
+        "posterior": type(estimator.posterior_).__name__,
+        "inducing_points": hasattr(estimator, "inducing_points_"),
+        "targets": estimator._targets_header(_encode_array),
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else list(names),
         "training": {
+            "method": estimator.method_,
             "log_evidence": estimator.log_evidence_,
+            "evidence_is_bound": estimator.evidence_is_bound_,
             "n_iter": estimator.n_iter_,
             "converged": estimator.converged_,
         },
@@ -58,8 +61,8 @@ def save(estimator: "GPClassifier", path: str | PathLike[str]) -> None:
     container.write(path, header, arrays)
 
 
-def load(path: str | PathLike[str]) -> "GPClassifier":
-    """Read a model that `GPClassifier.save` wrote.
+def load(path: str | PathLike[str]) -> "Any":
+    """Read a fitted `GPClassifier` or `GPRegressor` that its `save` wrote.
 
     Nothing in the file is executed. A file that is cut off, changed, foreign or of a newer format
     raises `fewknots.ModelFileError`.
@@ -79,47 +82,59 @@ def load(path: str | PathLike[str]) -> "GPClassifier":
         raise ModelFileError(f"{path} is not a valid model: {error!r}.") from error
 
 
-def _restore(header: container.Header, arrays: container.Arrays) -> "GPClassifier":
-    from .estimators import GPClassifier
+def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator":
+    from .estimators import GPClassifier, GPRegressor
 
-    if header["estimator"] != GPClassifier.__name__:
-        raise ModelFileError(f"this fewknots has no estimator {header['estimator']!r}.")
-    if header["likelihood"] not in LINKS:
-        raise ModelFileError(f"unknown likelihood {header['likelihood']!r}.")
-    estimator = GPClassifier(**_decode_arguments(header["arguments"]))
+    classes = {cls.__name__: cls for cls in (GPClassifier, GPRegressor)}
+    cls = _named("estimator", header["estimator"], classes)
+    estimator = cls(**_decode_arguments(header["arguments"]))
     n_features = header["n_features"]
-    n_points = len(arrays["posterior.points"])
-    shapes = {
-        "points": (n_points, n_features),
-        "projection": (n_points, n_points),
-        "mean": (n_points,),
-        "shrink": (n_points,),
-    }
-    dtype = arrays["posterior.points"].dtype
-    if dtype not in (np.float32, np.float64):
-        raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
-    parts = {k: _array(arrays, f"posterior.{k}", dtype, shapes[k]) for k in _POSTERIOR_ARRAYS}
-    kernel = _decode_kernel(header["kernel"])
-    estimator._standardiser = Standardiser(
-        *(_array(arrays, f"standardiser.{k}", np.float64, (n_features,)) for k in ("mean", "scale"))
-    )
-    estimator._likelihood = Bernoulli(header["likelihood"])
-    estimator.classes_ = _decode_array(header["classes"])
-    if estimator.classes_.shape != (2,):
-        raise ModelFileError(f"it has {estimator.classes_.size} classes, not 2.")
     estimator.n_features_in_ = n_features
     if header["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(header["feature_names"], dtype=object)
-    estimator.posterior_ = GaussianPosterior(kernel, **parts)
-    estimator.kernel_ = kernel
-    estimator.inducing_points_ = estimator._standardiser.undo(parts["points"])
+    estimator._standardiser = Standardiser(
+        *(_array(arrays, f"standardiser.{k}", np.float64, (n_features,)) for k in ("mean", "scale"))
+    )
+    estimator.kernel_ = _decode_kernel(header["kernel"])
+    estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
+    if header["inducing_points"]:
+        estimator.inducing_points_ = estimator._standardiser.undo(estimator.posterior_.points)
+    estimator._restore_targets(header["targets"], _decode_array)
     training = header["training"]
+    estimator.method_ = str(training["method"])
     estimator.log_evidence_ = float(training["log_evidence"])
+    estimator.evidence_is_bound_ = bool(training["evidence_is_bound"])
     estimator.n_iter_ = int(training["n_iter"])
     estimator.converged_ = bool(training["converged"])
     length = arrays["history.bound"].shape
     estimator.history_ = {k: _array(arrays, f"history.{k}", d, length) for k, d in _HISTORY.items()}
     return estimator
+
+
+def _restore_posterior(header, arrays, kernel: Kernel) -> GaussianPosterior | MixturePosterior:
+    cls = _named("posterior", header["posterior"], _POSTERIORS)
+    points = arrays["posterior.points"]
+    dtype = points.dtype
+    if dtype not in (np.float32, np.float64):
+        raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
+    shapes = {
+        "points": (len(points), header["n_features"]),
+        "projection": (len(points), len(points)),
+        "shrink": (len(points),),
+    }
+    if cls is MixturePosterior:
+        shapes["means"] = (len(arrays["posterior.means"]), len(points))
+    else:
+        shapes["mean"] = (len(points),)
+    parts = {k: _array(arrays, f"posterior.{k}", dtype, shape) for k, shape in shapes.items()}
+    return cls(kernel, **parts)
+
+
+def _named(what: str, name: Any, known: Mapping[str, Any]) -> Any:
+    """The class of that name, out of a fixed table."""
+    if name not in known:
+        raise ModelFileError(f"this fewknots has no {what} {name!r}.")
+    return known[name]
 
 
 def _array(arrays, name, dtype, shape) -> np.ndarray:
@@ -183,9 +198,7 @@ def _encode_kernel(kernel: Kernel) -> dict[str, Any]:
 
 
 def _decode_kernel(encoded: dict[str, Any]) -> Kernel:
-    cls = _KERNEL_CLASSES.get(encoded["class"])
-    if cls is None:
-        raise ModelFileError(f"unknown kernel {encoded['class']!r}.")
+    cls = _named("kernel", encoded["class"], _KERNEL_CLASSES)
     return cls(**{name: _decode(value) for name, value in encoded["fields"].items()})
 
 

@@ -61,20 +61,6 @@ class GaussianPosterior:
     mean: Float[np.ndarray, " M"]
     shrink: Float[np.ndarray, " M"]
 
-    @classmethod
-    def from_whitened(
-        cls,
-        kernel: Kernel,
-        points: Float[AnyArray, "M D"],
-        whitener: Float[AnyArray, "M M"],
-        mean: Float[AnyArray, " M"],
-        factor: Float[AnyArray, "M M"],
-    ) -> "GaussianPosterior":
-        """From q(v) = N(mean, factorᵀ factor) and the whitener L⁻¹."""
-        points, whitener, mean, factor = map(np.asarray, (points, whitener, mean, factor))
-        variances, U = np.linalg.eigh(factor.T @ factor)
-        return cls(kernel, points, U.T @ whitener, U.T @ mean, 1.0 - variances)
-
     def marginals(
         self, X: Float[np.ndarray, "N D"]
     ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
@@ -82,9 +68,7 @@ class GaussianPosterior:
         dtype = self.points.dtype
         with computing_in(dtype):
             state = jax.tree.map(jnp.asarray, (self.kernel, *self.arrays().values()))
-            mean, variance = map_blocks(
-                partial(_marginals, state), X.astype(dtype, copy=False), outputs=2
-            )
+            mean, variance = map_blocks(partial(_marginals, state), X.astype(dtype, copy=False))
         return mean, variance
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -96,10 +80,74 @@ class GaussianPosterior:
         }
 
 
+@dataclass(frozen=True)
+class MixturePosterior:
+    """S equally likely Gaussians with a mean of their own each and all else in common.
+
+    What mean field's Monte Carlo predictor makes (section 3.1): one component per sample of g.
+    """
+
+    kernel: Kernel
+    points: Float[np.ndarray, "M D"]
+    projection: Float[np.ndarray, "M M"]
+    means: Float[np.ndarray, "S M"]
+    shrink: Float[np.ndarray, " M"]
+
+    def components(
+        self, X: Float[np.ndarray, "N D"]
+    ) -> tuple[Float[np.ndarray, "N S"], Float[np.ndarray, " N"]]:
+        """Each component's mean of f at each row, and the variance they share."""
+        dtype = self.points.dtype
+        with computing_in(dtype):
+            state = jax.tree.map(jnp.asarray, (self.kernel, *self.arrays().values()))
+            means, variance = map_blocks(partial(_marginals, state), X.astype(dtype, copy=False))
+        return means, variance
+
+    def marginals(
+        self, X: Float[np.ndarray, "N D"]
+    ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        """Mean and variance of the mixture at each row."""
+        means, variance = self.components(X)
+        return means.mean(axis=1), variance + means.var(axis=1)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "points": self.points,
+            "projection": self.projection,
+            "means": self.means,
+            "shrink": self.shrink,
+        }
+
+
+def held_by_points(
+    kernel: Kernel,
+    points: Float[AnyArray, "M D"],
+    projection: Float[AnyArray, "M M"],
+    mean: Float[AnyArray, "*S M"],
+    shrink: Float[AnyArray, " M"],
+) -> GaussianPosterior | MixturePosterior:
+    """One Gaussian, or for several means their mixture."""
+    kind = GaussianPosterior if mean.ndim == 1 else MixturePosterior
+    return kind(kernel, *map(np.asarray, (points, projection, mean, shrink)))
+
+
+def from_whitened(
+    kernel: Kernel,
+    points: Float[AnyArray, "M D"],
+    whitener: Float[AnyArray, "M M"],
+    mean: Float[AnyArray, "*S M"],
+    factor: Float[AnyArray, "M M"],
+) -> GaussianPosterior | MixturePosterior:
+    """From q(v) = N(mean, factorᵀ factor) and the whitener L⁻¹."""
+    whitener, mean, factor = map(np.asarray, (whitener, mean, factor))
+    variances, U = np.linalg.eigh(factor.T @ factor)
+    return held_by_points(kernel, points, U.T @ whitener, mean @ U, 1.0 - variances)
+
+
 @jax.jit
 def _marginals(state, X: Float[Array, "B D"]):
     kernel, points, projection, mean, shrink = state
     a = kernel(X, points) @ projection.T
     # Above zero in exact arithmetic; only rounding at a well-known point can pass below.
     variance = jnp.maximum(kernel.diagonal(X) - jnp.square(a) @ shrink, 0.0)
-    return a @ mean, variance
+    return a @ mean.T, variance  # a column for each mean, if there are several

@@ -9,10 +9,12 @@ from scipy.stats import multivariate_normal
 
 from fewknots import GPClassifier
 from fewknots.inference.features import project
-from fewknots.inference.sparse_kl import Rows, prior_sites
+from fewknots.inference.priors import SparsePrior
+from fewknots.inference.rules import Variational
+from fewknots.inference.sites import Rows, prior_sites
 from fewknots.kernels import RBF
 from fewknots.likelihoods import Gaussian
-from fewknots.optimize.natural_gradient import solve_q
+from fewknots.optimize.natural_gradient import solve_sites
 
 from ..reference import LOG_LINKS, gaussian_expectation, rbf, titsias_bound
 
@@ -61,7 +63,8 @@ def gaussian_bound(Z, noise, y, jitter=1e-10):
         features, _ = project(kernel, jnp.asarray(Z), jnp.asarray(X), jnp.asarray(jitter))
         rows = Rows(jnp.asarray(X), jnp.asarray(y), jnp.ones(20))
         start = prior_sites(20, np.float64)
-        return solve_q(features, Gaussian(noise), rows, start, jnp.asarray(0.0), 10).bound
+        prior, rule = SparsePrior(features), Variational(Gaussian(noise))
+        return solve_sites(prior, rule, rows, start, jnp.asarray(0.0), 10).objective
 
     return float(solve())
 

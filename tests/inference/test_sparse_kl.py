@@ -9,6 +9,7 @@ import pytest
 
 from fewknots.inference import sparse_kl
 from fewknots.inference.features import project
+from fewknots.inference.sites import Rows, WhitenedGaussian
 from fewknots.kernels import RBF
 from fewknots.likelihoods import Bernoulli
 
@@ -24,7 +25,7 @@ JITTER = 1e-6
 m_v, C = RNG.normal(size=M), RNG.normal(size=(M, M))  # whitened mean, factor: S = CᵀC
 
 
-ROWS = sparse_kl.Rows(X, y, w)
+ROWS = Rows(X, y, w)
 
 
 @partial(jax.jit, static_argnames="link")
@@ -32,10 +33,10 @@ def evaluate(rows, Z, m, C, link="probit"):
     """The bound, its data term, and the data term's derivatives for kernel and Z."""
     kernel = RBF(jnp.full(2, 0.9), jnp.asarray(2.5))
     features, pullback = project(kernel, Z, rows.X, jnp.asarray(JITTER))
-    q = sparse_kl.WhitenedGaussian(m, C, 2.0 * jnp.linalg.slogdet(C)[1])
-    seen = sparse_kl.look(features, q, Bernoulli(link), rows)
-    gradient = pullback(sparse_kl.feature_cotangents(features, q, seen))
-    return sparse_kl.bound(q, seen), jnp.sum(seen.expected.log_prob), gradient
+    q = WhitenedGaussian(m, C, 2.0 * jnp.linalg.slogdet(C)[1])
+    bound, terms = sparse_kl.look(features, q, Bernoulli(link), rows)
+    gradient = pullback(sparse_kl.feature_cotangents(features, q, terms))
+    return bound, jnp.sum(terms.log_prob), gradient
 
 
 @pytest.mark.parametrize("link", ["probit", "logit"])

@@ -18,22 +18,21 @@ def row_slices(n_rows: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
-def map_blocks(
-    function: Callable[..., tuple], *arrays: np.ndarray, outputs: int
-) -> tuple[np.ndarray, ...]:
-    """Apply `function`, which returns `outputs` vectors, to the arrays' rows block by block.
+def map_blocks(function: Callable[..., tuple], *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Apply `function`, which returns a tuple of arrays, to the arrays' rows block by block.
 
     Every block has one of three sizes, the last one filled up with copies of its first row, so
     memory and compilations do not grow with the number of rows.
     """
     n_rows, dtype = len(arrays[0]), arrays[0].dtype
-    results = tuple(np.empty(n_rows, dtype) for _ in range(outputs))
     size = next((size for size in BLOCK_SIZES if n_rows <= size), BLOCK_SIZES[-1])
+    results: list[np.ndarray] = []
     for rows in row_slices(n_rows, size):
-        parts = function(*(padded(array[rows], size) for array in arrays))
+        parts = [np.asarray(p) for p in function(*(padded(array[rows], size) for array in arrays))]
+        results = results or [np.empty((n_rows, *part.shape[1:]), dtype) for part in parts]
         for result, part in zip(results, parts, strict=True):
-            result[rows] = np.asarray(part)[: rows.stop - rows.start]
-    return results
+            result[rows] = part[: rows.stop - rows.start]
+    return tuple(results)
 
 
 def padded(rows: np.ndarray, size: int) -> np.ndarray:

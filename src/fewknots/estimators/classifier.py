@@ -1,38 +1,31 @@
 """GPClassifier: the scikit-learn face. No mathematics here, only order and manners."""
 
-import warnings
-from os import PathLike
 from typing import Any
 
-import jax
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import column_or_1d
 
-from .. import inducing, model_file, prediction
-from ..data.blocks import padded, rounded_up
-from ..data.merge import merge_equal_rows
-from ..data.standardise import Standardiser
-from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
-from ..exceptions import NumericalWarning
-from ..inference.sparse_kl import Rows
-from ..kernels import as_kernel
+from .. import prediction
+from ..exceptions import ModelFileError
+from ..inducing import automatic_count
 from ..likelihoods import LINKS, Bernoulli
-from ..optimize.lbfgsb import Status
-from ..precision import computing_in, resolve_dtype
-from ..progress import Reporter
-from ..training.full_batch import Fitted, Problem, fit_collapsed, fit_jointly
-from .parameters import number, one_of, switch, whole_number
-from .training_data import row_weights, starting_points, two_classes
+from .base import GPEstimator, Targets
+from .methods import (
+    CLASSIFICATION,
+    OPTIMIZERS,
+    Way,
+    check_inducing,
+    check_link,
+    way_to_fit,
+    with_options,
+)
+from .parameters import one_of
+from .training_data import row_weights, two_classes
 
-METHODS = ("sparse_kl",)
-OPTIMIZERS = {"auto": fit_collapsed, "collapsed": fit_collapsed, "lbfgs": fit_jointly}
 
-
-class GPClassifier(ClassifierMixin, BaseEstimator):
+class GPClassifier(ClassifierMixin, GPEstimator):
     """Gaussian process classifier for two classes, held by a few inducing points.
 
     The posterior over the latent function is summarised at M inducing points and fitted by
@@ -116,7 +109,8 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         *,
         ard=True,
         likelihood="probit",
-        method="sparse_kl",
+        method="auto",
+        method_options=None,
         n_inducing="auto",
         inducing_points=None,
         inducing_init="kmeans",
@@ -137,6 +131,7 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
         self.ard = ard
         self.likelihood = likelihood
         self.method = method
+        self.method_options = method_options
         self.n_inducing = n_inducing
         self.inducing_points = inducing_points
         self.inducing_init = inducing_init
@@ -155,133 +150,37 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
 
     # --- fitting ------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GPClassifier":
-        """Fit to rows X (array or table) with labels y (any two values).
-
-        sample_weight : array of shape (n_rows,), optional
-            Multiplies each row's log likelihood; a weight of 2 equals the row given twice.
-        """
-        before = self.__dict__.copy()
-        try:
-            return self._fit(X, y, sample_weight)
-        except BaseException:
-            # Whatever went wrong, an estimator that was fitted before still works.
-            self.__dict__ = before
-            raise
-
-    def _fit(self, X, y, sample_weight) -> "GPClassifier":
-        self._check_parameters()
-        dtype = resolve_dtype(self.dtype)
-        X, y = validate_data(self, with_numeric_columns(X), y, dtype=np.float64, y_numeric=False)
-        names = getattr(self, "feature_names_in_", None)
-        check_magnitude(X, names)
-        classes = two_classes(column_or_1d(y, warn=True))
-        weights = row_weights(sample_weight, self.class_weight, X, classes)
-        X, signs, weights = merge_equal_rows(X, classes.signs, weights)
-        warn_of_constant_columns(X, names)
-        self.classes_ = classes.labels
-        self._likelihood = Bernoulli(self.likelihood)
-        self._standardiser = (
-            Standardiser.fitted(X, weights)
-            if self.standardize
-            else Standardiser.identity(X.shape[1])
-        )
-        problem = self._problem(self._standardiser(X), signs, weights, dtype)
-        with computing_in(dtype), Reporter(self.callback, self.verbose, self.max_iter) as reporter:
-            fitted = OPTIMIZERS[self.optimizer](problem, reporter)
-        self._keep(fitted, reporter)
-        return self
+    _numeric_targets = False
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         one_of("likelihood", self.likelihood, LINKS)
-        one_of("method", self.method, METHODS)
+        one_of("method", self.method, ("auto", *CLASSIFICATION))
         one_of("optimizer", self.optimizer, OPTIMIZERS)
-        one_of("inducing_init", self.inducing_init, inducing.METHODS)
-        if not (isinstance(self.n_inducing, str) and self.n_inducing == "auto"):
-            whole_number("n_inducing", self.n_inducing, 1)
-        whole_number("max_iter", self.max_iter, 1)
-        number("tol", self.tol, positive=False)
-        number("jitter", self.jitter, positive=True)
-        for name in ("ard", "learn_kernel", "learn_inducing", "standardize"):
-            switch(name, getattr(self, name))
-        if self.callback is not None and not callable(self.callback):
-            raise ValueError(f"callback must be callable or None, got {self.callback!r}.")
 
-    def _problem(self, X, signs, weights, dtype: np.dtype) -> Problem:
-        rng = check_random_state(self.random_state)
-        spread = Standardiser.fitted(X, weights).scale
-        kernel = as_kernel(self.kernel).prepared(spread, self.ard)
-        with computing_in(np.dtype(np.float64)):
-            Z = starting_points(
-                self.inducing_points,
-                self.n_inducing,
-                self.inducing_init,
-                self._standardiser,
-                kernel,
-                X,
-                weights,
-                rng,
-            )
-        size = rounded_up(len(X))
-        no_weight = np.zeros(size - len(X))
-        return Problem(
-            rows=Rows(
-                padded(X.astype(dtype), size),
-                padded(signs.astype(dtype), size),
-                np.concatenate([weights, no_weight]).astype(dtype),
-            ),
-            likelihood=self._likelihood,
-            kernel=jax.tree.map(lambda parameter: parameter.astype(dtype), kernel),
-            Z=Z.astype(dtype),
-            jitter=float(self.jitter),
-            learn_kernel=bool(self.learn_kernel),
-            learn_inducing=bool(self.learn_inducing),
-            max_iter=int(self.max_iter),
-            tol=float(self.tol),
-            rng=rng,
-        )
+    def _targets(self, X, y, sample_weight):
+        classes = two_classes(column_or_1d(y, warn=True))
+        self.classes_ = classes.labels
+        weights = row_weights(sample_weight, self.class_weight, X, classes)
+        return classes.signs, weights
 
-    def _keep(self, fitted: Fitted, reporter: Reporter) -> None:
-        """Set the fitted attributes and say what the user should know."""
-        self.posterior_ = fitted.posterior
-        self.kernel_ = fitted.posterior.kernel
-        self.inducing_points_ = self._standardiser.undo(fitted.posterior.points)
-        self.log_evidence_ = fitted.bound
-        self.evidence_gradient_ = fitted.gradient._replace(
-            inducing_points=fitted.gradient.inducing_points / self._standardiser.scale
-        )
-        self.n_iter_ = fitted.iterations
-        self.converged_ = fitted.status is Status.CONVERGED
-        self.history_ = reporter.history()
-        if fitted.jitter > 1.5 * self.jitter:
-            warnings.warn(
-                f"the inducing points' covariance needed a jitter of {fitted.jitter:.0e} instead "
-                f"of {self.jitter:.0e}: points are nearly equal for this kernel and dtype. The "
-                "fit is sound; fewer inducing points or dtype='float64' avoid this.",
-                NumericalWarning,
-                stacklevel=4,
-            )
-        if fitted.status is Status.MAX_ITER:
-            warnings.warn(
-                f"the fit had not converged after max_iter={self.max_iter} iterations; the model "
-                "is usable, and a larger max_iter or tol ends this warning.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+    def _likelihood_of(self, y, weights) -> Targets:
+        return Targets(y, weights, Bernoulli(self.likelihood))
+
+    def _way(self, n_rows: int) -> Way:
+        name = "sparse_kl" if self.method == "auto" else self.method
+        method = with_options(CLASSIFICATION[name], name, self.method_options)
+        check_link(method, self.likelihood)
+        check_inducing(method, self.n_inducing, self.inducing_points)
+        automatic = self.n_inducing == "auto"
+        n_active = 2 * automatic_count(n_rows) if automatic else self.n_inducing
+        return way_to_fit(method, self.optimizer, n_active)
 
     # --- prediction ---------------------------------------------------------------------------
 
-    def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-        """Mean and variance of the latent function f at each row."""
-        check_is_fitted(self)
-        X = validate_data(self, with_numeric_columns(X), reset=False, dtype=np.float64)
-        check_magnitude(X, getattr(self, "feature_names_in_", None))
-        return prediction.marginals(self.posterior_, self._standardiser, X)
-
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "N 2"]:
         """Log probability of each class, exact also where the probability underflows."""
-        latent = self.predict_latent(X)
-        return np.column_stack(prediction.log_probabilities(self._likelihood, *latent))
+        return np.column_stack(prediction.log_probabilities(*self._at(X)))
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "N 2"]:
         """Probability of each class, in the order of `classes_`."""
@@ -289,23 +188,28 @@ class GPClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Float[np.ndarray, " N"]:
         """Above zero for `classes_[1]`: the probability p of it as Φ⁻¹(p), or log p/(1-p)."""
-        latent = self.predict_latent(X)
-        return prediction.decision(self._likelihood, *latent)
+        return prediction.decision(*self._at(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row."""
-        mean, _ = self.predict_latent(X)
-        return self.classes_[(mean > 0).astype(int)]
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def _at(self, X: Any) -> tuple:
+        rows = self._rows(X)
+        return self._likelihood, self.posterior_, self._standardiser, rows
 
     # --- keeping ------------------------------------------------------------------------------
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to one file; `fewknots.load` reads it back, bit for bit.
+    def _targets_header(self, encode_array) -> dict[str, Any]:
+        return {"likelihood": self._likelihood.link, "classes": encode_array(self.classes_)}
 
-        The file holds numbers and a JSON header, never code. `callback` is not kept.
-        """
-        check_is_fitted(self)
-        model_file.save(self, path)
+    def _restore_targets(self, header: dict[str, Any], decode_array) -> None:
+        if header["likelihood"] not in LINKS:
+            raise ModelFileError(f"unknown likelihood {header['likelihood']!r}.")
+        self._likelihood = Bernoulli(header["likelihood"])
+        self.classes_ = decode_array(header["classes"])
+        if self.classes_.shape != (2,):
+            raise ModelFileError(f"it has {self.classes_.size} classes, not 2.")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

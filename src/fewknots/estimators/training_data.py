@@ -43,9 +43,7 @@ def row_weights(
 ) -> Float[np.ndarray, " N"]:
     """sample_weight times class_weight, both checked."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if np.any(weights < 0):
-        row = int(np.argmin(weights))
-        raise ValueError(f"sample_weight must not be negative, but row {row} has {weights[row]:g}.")
+    check_not_negative(weights)
     weights = weights * _class_weights(class_weight, classes, weights)
     positive = weights > 0
     if len(np.unique(classes.signs[positive])) < 2:
@@ -53,6 +51,13 @@ def row_weights(
             "the rows with a positive weight belong to 1 class at most; two classes are needed."
         )
     return weights
+
+
+def check_not_negative(weights: Float[np.ndarray, " N"]) -> None:
+    """Refuse negative weights, and say where one is."""
+    if np.any(weights < 0):
+        row = int(np.argmin(weights))
+        raise ValueError(f"sample_weight must not be negative, but row {row} has {weights[row]:g}.")
 
 
 def _class_weights(class_weight, classes: TwoClasses, weights) -> Float[np.ndarray, " N"]:

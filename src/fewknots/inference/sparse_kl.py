@@ -13,13 +13,9 @@ derivatives, for any q, are
     ∂/∂A = (wα) mᵀ - diag(wβ) A S,     ∂/∂κ = -½ wβ,
     ∂/∂m = Aᵀ(wα) - m,                 ∂/∂S = -½ Aᵀ diag(wβ) A - ½ I + ½ S⁻¹.
 
-**Sites.** Setting the last two to zero, the best q has the form of N Gaussian sites, one per
-row, with precision b_n = w_n β_n and linear term g_n = w_n (α_n + β_n μ_n):
-
-    S⁻¹ = I + Aᵀ diag(b) A,     S⁻¹ m = Aᵀ g.
-
-Two numbers a row hold q, and they keep their meaning when the kernel or Z moves: after a small
-change of those, the old sites are an excellent start for the new q (solve.py).
+Setting the last two to zero, the best q has the form of N sites (sites.py) with precision
+b_n = w_n β_n and linear term g_n = w_n (α_n + β_n μ_n): the variational rule under the sparse
+prior, which natural_gradient.py solves.
 
 | symbol | name here            | shape |                                    |
 |--------|----------------------|-------|------------------------------------|
@@ -33,71 +29,63 @@ change of those, the old sites are an excellent start for the new q (solve.py).
 Cost of one look at all rows: two products of 2NM² flops, one M×M Cholesky, the quadrature.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
-from ..arrays import AnyArray
 from ..likelihoods import Expectations, Likelihood
-from ..linalg import precision_factor
-from .features import FeatureCotangents, Features
+from ..optimize.natural_gradient import solve_sites
+from .features import FeatureCotangents, Features, project
+from .method import Evaluated, HeldByPoints, likelihood_gradient
+from .priors import SparsePrior, explained_marginals
+from .rules import Variational, weighted
+from .sites import Rows, WhitenedGaussian, prior_sites
 
 
-class Rows(NamedTuple):
-    """The data of one block of rows."""
+@dataclass(frozen=True)
+class SparseKL:
+    """GPClassifier(method="sparse_kl")."""
 
-    X: Float[AnyArray, "N D"]
-    y: Float[AnyArray, " N"]
-    weights: Float[AnyArray, " N"]
+    name = "sparse_kl"
+    sparse = True
+    is_bound = True
+    weights = "any"
 
+    def start(self, rows):
+        return prior_sites(len(rows.y), rows.y.dtype)
 
-class WhitenedGaussian(NamedTuple):
-    """q(v) = N(mean, factorᵀ factor), with the log determinant of its covariance."""
+    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
+        features, pullback = project(kernel, Z, rows.X, jitter)
+        found = solve_sites(SparsePrior(features), Variational(likelihood), rows, memory, *budget)
+        q, belief = found.belief.gaussian, found.belief
+        d_kernel, d_points = pullback(feature_cotangents(features, q, found.terms))
+        return Evaluated(
+            found.objective,
+            d_kernel,
+            d_points,
+            likelihood_gradient(likelihood, rows, belief.mean, belief.variance),
+            found.sites,
+            HeldByPoints(features.whitener, q),
+            features.jitter,
+            features.ok,
+        )
 
-    mean: Float[Array, " M"]
-    factor: Float[Array, "M M"]
-    log_det: Float[Array, ""]
-
-
-class Sites(NamedTuple):
-    """N one-dimensional Gaussian factors exp(g_n f_n - ½ b_n f_n²)."""
-
-    precision: Float[AnyArray, " N"]
-    linear: Float[AnyArray, " N"]
-
-
-class Look(NamedTuple):
-    """q's mean at the rows and what the likelihood says there."""
-
-    mean: Float[Array, " N"]
-    expected: Expectations  # already multiplied by the weights
-
-
-def prior_sites(n_rows: int, dtype) -> Sites:
-    """Sites that say nothing: q is the prior."""
-    return Sites(np.zeros(n_rows, dtype), np.zeros(n_rows, dtype))
+    def posterior(self, kernel, Z, rows, held):
+        return held.posterior(kernel, Z)
 
 
-def gaussian_from_sites(explained: Float[Array, "N M"], sites: Sites) -> WhitenedGaussian:
-    """The q that the sites stand for."""
-    identity = jnp.eye(explained.shape[1], dtype=explained.dtype)
-    precision = identity + (explained * sites.precision[:, None]).T @ explained
-    factor, log_det_precision = precision_factor(precision)
-    mean = factor.T @ (factor @ (explained.T @ sites.linear))
-    return WhitenedGaussian(mean, factor, -log_det_precision)
+# --- for a q that is not held by sites ------------------------------------------------------------
 
 
-def look(features: Features, q: WhitenedGaussian, likelihood: Likelihood, rows: Rows) -> Look:
-    """One visit to every row under q."""
-    mean = features.explained @ q.mean
-    spread = features.explained @ q.factor.T  # squared rows: a_nᵀ S a_n
-    variance = features.unexplained + jnp.sum(jnp.square(spread), axis=1)
-    expected = likelihood.expectations(jnp.asarray(rows.y), mean, variance)
-    weighted = jax.tree.map(lambda per_row: rows.weights * per_row, expected)
-    return Look(mean, weighted)
+def look(
+    features: Features, q: WhitenedGaussian, likelihood: Likelihood, rows: Rows
+) -> tuple[Float[Array, ""], Expectations]:
+    """Eq. (klsparse) for any q(v), and its rows' terms."""
+    mean, reached = explained_marginals(features.explained, q)
+    variance = features.unexplained + reached
+    terms = weighted(rows, likelihood.expectations(jnp.asarray(rows.y), mean, variance))
+    return jnp.sum(terms.log_prob) - divergence(q), terms
 
 
 def divergence(q: WhitenedGaussian) -> Float[Array, ""]:
@@ -106,16 +94,12 @@ def divergence(q: WhitenedGaussian) -> Float[Array, ""]:
     return 0.5 * (trace + q.mean @ q.mean - q.mean.shape[0] - q.log_det)
 
 
-def bound(q: WhitenedGaussian, seen: Look) -> Float[Array, ""]:
-    """Eq. (klsparse)."""
-    return jnp.sum(seen.expected.log_prob) - divergence(q)
-
-
-def feature_cotangents(features: Features, q: WhitenedGaussian, seen: Look) -> FeatureCotangents:
+def feature_cotangents(
+    features: Features, q: WhitenedGaussian, terms: Expectations
+) -> FeatureCotangents:
     """The bound's derivatives for A and κ at fixed q(v)."""
-    curvature = seen.expected.curvature
     through_S = features.explained @ (q.factor.T @ q.factor)  # A S
     return FeatureCotangents(
-        seen.expected.slope[:, None] * q.mean - curvature[:, None] * through_S,
-        -0.5 * curvature,
+        terms.slope[:, None] * q.mean - terms.curvature[:, None] * through_S,
+        -0.5 * terms.curvature,
     )

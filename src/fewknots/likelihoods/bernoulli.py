@@ -6,6 +6,7 @@ libraries do, log p could never fall below -6.9 and over-confidence would not sh
 
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,7 @@ from jaxtyping import Array, Float
 from ..elementary import exp, log1p
 from ..normal import log_cdf, lower_tail
 from ..quadrature import expect
-from .base import Expectations
+from .base import Expectations, Pointwise, Tilted
 
 LINKS = ("probit", "logit")
 
@@ -30,9 +31,30 @@ class Bernoulli:
         self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
     ) -> Expectations:
         """By quadrature; odd derivatives carry the sign of y."""
-        derivatives = _probit_derivatives if self.link == "probit" else _logit_derivatives
-        log_prob, slope, curvature, change = expect(lambda f: derivatives(y * f), mean, variance)
+        derivatives = _DERIVATIVES[self.link]
+
+        def integrands(f):
+            at = derivatives(y * f)
+            return at.log_prob, at.slope, at.curvature, at.half_second_change
+
+        log_prob, slope, curvature, change = expect(integrands, mean, variance)
         return Expectations(log_prob, y * slope, curvature, change)
+
+    def at(self, y: Float[Array, " N"], f: Float[Array, " N"]) -> Pointwise:
+        """In closed form; odd derivatives carry the sign of y."""
+        at = _DERIVATIVES[self.link](y * f)
+        return Pointwise(at.log_prob, y * at.slope, at.curvature, y * at.change)
+
+    def tilted(
+        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+    ) -> Tilted:
+        """In closed form for the probit, Ẑ = Φ(yμ/√(1 + σ²)); by quadrature for the logit."""
+        if self.link == "probit":
+            scale = jnp.sqrt(1.0 + variance)
+            log_prob, ratio, excess = lower_tail(y * mean / scale)
+            return Tilted(log_prob, y * ratio / scale, ratio * excess / (1.0 + variance))
+        log_prob, slope, curvature = _tilted_logistic(y * mean, variance)
+        return Tilted(log_prob, y * slope, curvature)
 
     def log_probabilities(
         self, mean: Float[Array, " N"], variance: Float[Array, " N"]
@@ -45,7 +67,7 @@ class Bernoulli:
             # ∫ Φ(f) N(f|μ, σ²) df = Φ(μ / √(1 + σ²)) (Rasmussen & Williams, eq. 3.82).
             z = mean / jnp.sqrt(1.0 + variance)
             return log_cdf(-z), log_cdf(z)
-        return _log_expected_logistic(-mean, variance), _log_expected_logistic(mean, variance)
+        return _tilted_logistic(-mean, variance)[0], _tilted_logistic(mean, variance)[0]
 
     def decision(
         self, mean: Float[Array, " N"], variance: Float[Array, " N"]
@@ -57,40 +79,59 @@ class Bernoulli:
         return log_positive - log_negative
 
 
-def _probit_derivatives(x: Float[Array, "C N"]):
-    """(g, g', -g'', -½g'''') of g = log Φ at x, from h = φ/Φ and h' = -h(x + h)."""
+class _Derivatives(NamedTuple):
+    """(g, g', -g'', -g''', -½g'''') of g = log p at x."""
+
+    log_prob: Float[Array, "..."]
+    slope: Float[Array, "..."]
+    curvature: Float[Array, "..."]
+    change: Float[Array, "..."]
+    half_second_change: Float[Array, "..."]
+
+
+def _probit_derivatives(x: Float[Array, "..."]) -> _Derivatives:
+    """From h = φ/Φ and h' = -h(x + h)."""
     log_cdf, ratio, excess = lower_tail(x)
     curvature = ratio * excess
     # β = h·s with s = x + h, so β' = h(1 - β) - βs, and β'' = -β'(s + h) - 2β(1 - β).
     change = ratio * (1.0 - curvature) - curvature * excess
     second_change = -change * (excess + ratio) - 2.0 * curvature * (1.0 - curvature)
-    return log_cdf, ratio, curvature, 0.5 * second_change
+    return _Derivatives(log_cdf, ratio, curvature, change, 0.5 * second_change)
 
 
-def _logit_derivatives(x: Float[Array, "C N"]):
-    """(g, g', -g'', -½g'''') of g = log 1/(1 + e⁻ˣ) at x; with p = g', β = p(1 - p)."""
+def _logit_derivatives(x: Float[Array, "..."]) -> _Derivatives:
+    """With p = g' = 1/(1 + eˣ), β = p(1 - p) and β' = β(2p - 1)."""
     tail = exp(-jnp.abs(x))
     log_prob = jnp.minimum(x, 0.0) - log1p(tail)
     slope = jnp.where(x < 0, 1.0, tail) / (1.0 + tail)
     curvature = tail / jnp.square(1.0 + tail)
-    return log_prob, slope, curvature, 0.5 * curvature * (1.0 - 6.0 * curvature)
+    change = curvature * (2.0 * slope - 1.0)
+    half_second_change = 0.5 * curvature * (1.0 - 6.0 * curvature)
+    return _Derivatives(log_prob, slope, curvature, change, half_second_change)
 
 
-def _log_expected_logistic(mean, variance):
-    r"""Log E[s(f)], f ~ N(μ, σ²), s(f) = 1/(1 + e⁻ᶠ), exact where the probability underflows.
+_DERIVATIVES = {"probit": _probit_derivatives, "logit": _logit_derivatives}
+
+
+def _tilted_logistic(mean, variance) -> tuple[Array, Array, Array]:
+    r"""Log E[s(f)], f ~ N(μ, σ²), s(f) = 1/(1 + e⁻ᶠ), and its slope and curvature in μ.
 
     Far below zero the mass of s(f) N(f|μ, σ²) lies where N has none of its own, and no rule
     built on N would look there. Tilting by eᵗᶠ moves the Gaussian to it:
 
         E_{N(μ, σ²)}[s(f)] = exp(tμ + t²σ²/2) E_{N(μ + tσ², σ²)}[e⁻ᵗᶠ s(f)],   0 ≤ t ≤ 1,
 
-    with t = -μ/σ², kept within [0, 1], so that the new mean is zero where it can be.
+    with t = -μ/σ², kept within [0, 1], so that the new mean is zero where it can be. The same
+    holds for s' = s(1 - s) and s'' = s'(1 - 2s), whose expectations are the derivatives.
     """
     tilt = jnp.clip(-mean / jnp.maximum(variance, 1e-30), 0.0, 1.0)
 
     def tilted(f):
-        log_logistic = jnp.minimum(f, 0.0) - log1p(exp(-jnp.abs(f)))
-        return (exp(log_logistic - tilt * f),)
+        at = _logit_derivatives(f)
+        value = exp(at.log_prob - tilt * f)
+        return value, value * at.slope, value * at.slope * (2.0 * at.slope - 1.0)
 
-    (value,) = expect(tilted, mean + tilt * variance, variance)
-    return tilt * mean + 0.5 * jnp.square(tilt) * variance + jnp.log(value)
+    value, first, second = expect(tilted, mean + tilt * variance, variance)
+    log_prob = tilt * mean + 0.5 * jnp.square(tilt) * variance + jnp.log(value)
+    slope = first / value
+    return log_prob, slope, jnp.square(slope) - second / value

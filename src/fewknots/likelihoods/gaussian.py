@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .base import Expectations
+from ..arrays import AnyArray
+from .base import Expectations, Pointwise, Tilted
 
 
 @partial(jax.tree_util.register_dataclass, data_fields=["noise"], meta_fields=[])
@@ -15,7 +16,7 @@ from .base import Expectations
 class Gaussian:
     """Noise of variance `noise` on every row."""
 
-    noise: float = 1.0
+    noise: AnyArray | float = 1.0
 
     def expectations(
         self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
@@ -27,3 +28,13 @@ class Gaussian:
         )
         curvature = jnp.ones_like(mean) / self.noise
         return Expectations(log_prob, residual / self.noise, curvature, jnp.zeros_like(mean))
+
+    def at(self, y: Float[Array, " N"], f: Float[Array, " N"]) -> Pointwise:
+        log_prob, slope, curvature, zero = self.expectations(y, f, jnp.zeros_like(f))
+        return Pointwise(log_prob, slope, curvature, zero)
+
+    def tilted(
+        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+    ) -> Tilted:
+        """Ẑ = N(y|μ, σ² + noise)."""
+        return Tilted(*Gaussian(self.noise + variance).at(y, mean)[:3])

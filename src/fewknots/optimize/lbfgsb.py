@@ -6,7 +6,7 @@ Here the gain over the last ten iterations decides.
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -33,6 +33,22 @@ class Outcome(NamedTuple):
     status: Status
 
 
+@runtime_checkable
+class Maximise(Protocol):
+    """The call that `maximise` here and in scg.py answers."""
+
+    def __call__(
+        self,
+        objective: Callable[[Any], tuple[float, Any]],
+        start: Any,
+        limits: tuple[Any, Any],
+        *,
+        max_iter: int,
+        plateau_gain: float,
+        on_iteration: Callable[[float], bool],
+    ) -> Outcome: ...
+
+
 def maximise(
     objective: Callable[[Any], tuple[float, Any]],
     start: Any,
@@ -48,8 +64,8 @@ def maximise(
     plateau_gain : stop when ten iterations together gain less than this.
     on_iteration : called with the value after each iteration; returns True to stop.
     """
-    to_params = _unflattener(start)
-    x0 = _flatten(start)
+    to_params = unflattener(start)
+    x0 = flatten(start)
     best_x, best_value = x0, -np.inf
     values: list[float] = []
     stopped = False
@@ -57,7 +73,7 @@ def maximise(
     def negative(x):
         nonlocal best_x, best_value
         value, gradient = objective(to_params(x))
-        gradient = _flatten(gradient)
+        gradient = flatten(gradient)
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
             return _wall(x, best_x, best_value)
         if value > best_value:
@@ -80,7 +96,7 @@ def maximise(
         x0,
         jac=True,
         method="L-BFGS-B",
-        bounds=Bounds(*map(_flatten, limits)),
+        bounds=Bounds(*map(flatten, limits)),
         callback=after_iteration,
         options={
             "maxiter": max_iter,
@@ -112,12 +128,14 @@ def _wall(x, best_x, best_value):
 # ravel_pytree would do this on the device, compiling a small program for every step of it.
 
 
-def _flatten(tree: Any) -> np.ndarray:
+def flatten(tree: Any) -> np.ndarray:
+    """All leaves in one vector."""
     leaves = [np.asarray(leaf, np.float64).ravel() for leaf in jax.tree.leaves(tree)]
     return np.concatenate(leaves)
 
 
-def _unflattener(like: Any) -> Callable[[np.ndarray], Any]:
+def unflattener(like: Any) -> Callable[[np.ndarray], Any]:
+    """The way back from a vector to a tree shaped like `like`."""
     leaves, structure = jax.tree.flatten(like)
     shapes = [np.shape(leaf) for leaf in leaves]
     dtypes = [leaf.dtype for leaf in leaves]

@@ -1,11 +1,11 @@
-"""The coordinates that optimisers move, and the way back to a kernel and inducing points.
+"""The coordinates that optimisers move, and the way back to a model.
 
-Kernel parameters are moved as logarithms, Z in units of the kernel's lengthscales: there every
-coordinate of Z bends the bound alike, relevant input or not, and L-BFGS needs about half the
-iterations. What must not move is kept, in its own units, in `frozen`.
+Parameters of kernel and likelihood are moved as logarithms, Z in units of the kernel's
+lengthscales: there every coordinate of Z bends the bound alike, relevant input or not, and L-BFGS
+needs about half the iterations. What must not move is kept, in its own units, in `frozen`.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from jaxtyping import Float
 
 from ..arrays import AnyArray
 from ..kernels import Kernel
+from ..likelihoods import Likelihood
 
 Named = dict[str, Any]
 
@@ -22,37 +23,55 @@ Named = dict[str, Any]
 _LOG_RANGE = float(np.log(1e5))
 
 
-def encode(
-    kernel: Kernel, Z: Float[np.ndarray, "M D"], learn_kernel: bool, learn_inducing: bool
-) -> tuple[Named, Named]:
+class Model(NamedTuple):
+    """What a fit is about; Z is None for methods without inducing points."""
+
+    kernel: Kernel
+    Z: Float[AnyArray, "M D"] | None
+    likelihood: Likelihood
+
+
+class Learned(NamedTuple):
+    """Which parts of the model may move."""
+
+    kernel: bool
+    Z: bool
+    likelihood: bool
+
+
+def encode(model: Model, learned: Learned) -> tuple[Named, Named]:
     """(free, frozen): what the optimiser moves and what it must leave alone."""
     free: Named = {}
     frozen: Named = {}
-    if learn_kernel:
-        free["kernel"] = jax.tree.map(np.log, kernel)
+    for name in ("kernel", "likelihood"):
+        part = getattr(model, name)
+        if getattr(learned, name) and jax.tree.leaves(part):
+            free[name] = jax.tree.map(np.log, part)
+        else:
+            frozen[name] = part
+    if learned.Z and model.Z is not None:
+        free["Z"] = model.Z / _unit(model.kernel)
     else:
-        frozen["kernel"] = kernel
-    if learn_inducing:
-        free["Z"] = Z / _unit(kernel)
-    else:
-        frozen["Z"] = Z
+        frozen["Z"] = model.Z
     return free, frozen
 
 
-def decode(free: Named, frozen: Named) -> tuple[Kernel, Float[AnyArray, "M D"]]:
-    """The kernel and Z that `free` and `frozen` stand for."""
-    kernel = frozen["kernel"] if "kernel" in frozen else jax.tree.map(jnp.exp, free["kernel"])
+def decode(free: Named, frozen: Named) -> Model:
+    """The model that `free` and `frozen` stand for."""
+    kernel, likelihood = (
+        frozen[name] if name in frozen else jax.tree.map(jnp.exp, free[name])
+        for name in ("kernel", "likelihood")
+    )
     Z = frozen["Z"] if "Z" in frozen else free["Z"] * _unit(kernel)
-    return kernel, Z
+    return Model(kernel, Z, likelihood)
 
 
 def limits(free: Named) -> tuple[Named, Named]:
-    """How far each free parameter may go: the kernel's logarithms a set range, others anywhere."""
+    """How far each free parameter may go: logarithms a set range, others anywhere."""
 
     def reach(name: str, parameter):
-        return jax.tree.map(
-            lambda p: np.full_like(p, _LOG_RANGE if name == "kernel" else np.inf), parameter
-        )
+        far = _LOG_RANGE if name in ("kernel", "likelihood") else np.inf
+        return jax.tree.map(lambda p: np.full_like(p, far), parameter)
 
     reaches = {name: reach(name, parameter) for name, parameter in free.items()}
     lowest = jax.tree.map(np.subtract, free, reaches)

@@ -1,0 +1,199 @@
+"""What the classifier and the regressor share: the order of a fit, its attributes, its manners."""
+
+import warnings
+from os import PathLike
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import inducing, model_file, prediction
+from ..data.blocks import padded, rounded_up
+from ..data.merge import merge_equal_rows
+from ..data.standardise import Standardiser
+from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
+from ..exceptions import NumericalWarning
+from ..inference.sites import Rows
+from ..kernels import as_kernel
+from ..likelihoods import Likelihood
+from ..optimize.lbfgsb import Status
+from ..precision import computing_in, resolve_dtype
+from ..progress import Reporter
+from ..training.full_batch import Fitted, Problem
+from ..training.parameters import Learned, Model
+from .methods import Way, check_weights
+from .parameters import number, one_of, switch, whole_number
+from .training_data import starting_points
+
+
+class Targets(NamedTuple):
+    """What is to be learned: one number and one weight a row, and the likelihood between."""
+
+    y: Float[np.ndarray, " N"]
+    weights: Float[np.ndarray, " N"]
+    likelihood: Likelihood
+
+
+class GPEstimator(BaseEstimator):
+    """Base of GPClassifier and GPRegressor."""
+
+    _likelihood: Any
+    posterior_: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+        """Fit to rows X (array or table) with targets y.
+
+        sample_weight : array of shape (n_rows,), optional
+            Multiplies each row's log likelihood; a weight of 2 equals the row given twice.
+        """
+        before = self.__dict__.copy()
+        try:
+            return self._fit(X, y, sample_weight)
+        except BaseException:
+            # Whatever went wrong, an estimator that was fitted before still works.
+            self.__dict__ = before
+            raise
+
+    def _fit(self, X, y, sample_weight):
+        self._check_parameters()
+        dtype = resolve_dtype(self.dtype)
+        X, y = validate_data(
+            self, with_numeric_columns(X), y, dtype=np.float64, y_numeric=self._numeric_targets
+        )
+        names = getattr(self, "feature_names_in_", None)
+        check_magnitude(X, names)
+        y, weights = self._targets(X, y, sample_weight)
+        way = self._way(len(X))
+        check_weights(way.method, weights)
+        if way.method.weights != "none":
+            X, y, weights = merge_equal_rows(X, y, weights)
+        warn_of_constant_columns(X, names)
+        targets = self._likelihood_of(y, weights)
+        self._standardiser = (
+            Standardiser.fitted(X, weights)
+            if self.standardize
+            else Standardiser.identity(X.shape[1])
+        )
+        problem = self._problem(self._standardiser(X), targets, way, dtype)
+        with computing_in(dtype), Reporter(self.callback, self.verbose, self.max_iter) as reporter:
+            fitted = way.train(problem, reporter)
+        self.method_ = way.method.name
+        self._keep(fitted, way, reporter, weights)
+        return self
+
+    def _check_parameters(self) -> None:
+        one_of("inducing_init", self.inducing_init, inducing.METHODS)
+        if not (isinstance(self.n_inducing, str) and self.n_inducing == "auto"):
+            whole_number("n_inducing", self.n_inducing, 1)
+        whole_number("max_iter", self.max_iter, 1)
+        number("tol", self.tol, positive=False)
+        number("jitter", self.jitter, positive=True)
+        for name in ("ard", "learn_kernel", "learn_inducing", "standardize"):
+            switch(name, getattr(self, name))
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback must be callable or None, got {self.callback!r}.")
+
+    def _problem(self, X, targets: Targets, way: Way, dtype: np.dtype) -> Problem:
+        rng = check_random_state(self.random_state)
+        spread = Standardiser.fitted(X, targets.weights).scale
+        kernel = as_kernel(self.kernel).prepared(spread, self.ard)
+        Z = None
+        if way.method.sparse:
+            with computing_in(np.dtype(np.float64)):
+                Z = starting_points(
+                    self.inducing_points,
+                    self.n_inducing,
+                    self.inducing_init,
+                    self._standardiser,
+                    kernel,
+                    X,
+                    targets.weights,
+                    rng,
+                ).astype(dtype)
+        size = len(X) if way.method.weights == "none" else rounded_up(len(X))
+        no_weight = np.zeros(size - len(X))
+
+        def cast(parameters):
+            return jax.tree.map(lambda parameter: np.asarray(parameter, dtype), parameters)
+
+        return Problem(
+            rows=Rows(
+                padded(X.astype(dtype), size),
+                padded(targets.y.astype(dtype), size),
+                np.concatenate([targets.weights, no_weight]).astype(dtype),
+            ),
+            model=Model(cast(kernel), Z, cast(targets.likelihood)),
+            learned=Learned(
+                bool(self.learn_kernel),
+                bool(self.learn_inducing),
+                bool(getattr(self, "learn_noise", False)),
+            ),
+            method=way.method,
+            maximise=way.maximise,
+            jitter=float(self.jitter),
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
+            rng=rng,
+        )
+
+    def _keep(
+        self, fitted: Fitted, way: Way, reporter: Reporter, weights: Float[np.ndarray, " N"]
+    ) -> None:
+        """Set the fitted attributes and say what the user should know."""
+        self._likelihood = fitted.model.likelihood
+        self.posterior_ = fitted.posterior
+        self.kernel_ = fitted.model.kernel
+        gradient = fitted.gradient
+        self.__dict__.pop("inducing_points_", None)  # of an earlier fit with another method
+        if fitted.model.Z is not None:
+            self.inducing_points_ = self._standardiser.undo(fitted.model.Z)
+        if gradient.inducing_points is not None:
+            gradient = gradient._replace(
+                inducing_points=gradient.inducing_points / self._standardiser.scale
+            )
+        self.evidence_gradient_ = gradient
+        self.log_evidence_ = fitted.evidence
+        self.evidence_is_bound_ = way.method.is_bound
+        self.n_iter_ = fitted.iterations
+        self.converged_ = fitted.status is Status.CONVERGED
+        self.history_ = reporter.history()
+        if fitted.jitter > 1.5 * self.jitter:
+            warnings.warn(
+                f"the inducing points' covariance needed a jitter of {fitted.jitter:.0e} instead "
+                f"of {self.jitter:.0e}: points are nearly equal for this kernel and dtype. The "
+                "fit is sound; fewer inducing points or dtype='float64' avoid this.",
+                NumericalWarning,
+                stacklevel=5,
+            )
+        if fitted.status is Status.MAX_ITER:
+            warnings.warn(
+                f"the fit had not converged after max_iter={self.max_iter} iterations; the model "
+                "is usable, and a larger max_iter or tol ends this warning.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        """Mean and variance of the latent function f at each row."""
+        rows = self._rows(X)
+        return prediction.marginals(self.posterior_, self._standardiser, rows)
+
+    def _rows(self, X: Any) -> Float[np.ndarray, "N D"]:
+        """New rows, checked against those of the fit."""
+        check_is_fitted(self)
+        X = validate_data(self, with_numeric_columns(X), reset=False, dtype=np.float64)
+        check_magnitude(X, getattr(self, "feature_names_in_", None))
+        return X
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to one file; `fewknots.load` reads it back, bit for bit.
+
+        The file holds numbers and a JSON header, never code. `callback` is not kept.
+        """
+        check_is_fitted(self)
+        model_file.save(self, path)

@@ -1,0 +1,129 @@
+"""From the argument `method` to an inference method and the training that goes with it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..inference.ep import EP
+from ..inference.fitc_ep import FitcEP
+from ..inference.full_kl import FullKL
+from ..inference.ivm import IVM
+from ..inference.laplace import Laplace
+from ..inference.mean_field import MeanField
+from ..inference.method import Method
+from ..inference.regression import SVI, Exact, Titsias
+from ..inference.sparse_kl import SparseKL
+from ..inference.sparse_mean_field import SparseMeanField
+from ..inference.two_stage import TwoStage
+from ..optimize import lbfgsb, scg
+from ..training.full_batch import Fitted, Problem, Report, fit_collapsed
+from ..training.ivm import ivm_trainer
+from ..training.joint import fit_jointly
+
+CLASSIFICATION: dict[str, type[Method]] = {
+    "sparse_kl": SparseKL,
+    "full_kl": FullKL,
+    "ep": EP,
+    "fitc_ep": FitcEP,
+    "mean_field": MeanField,
+    "sparse_mean_field": SparseMeanField,
+    "two_stage": TwoStage,
+    "laplace": Laplace,
+    "ivm": IVM,
+}
+REGRESSION: dict[str, type[Method]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
+OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg")
+_MEAN_FIELD = (MeanField, SparseMeanField)  # better by scaled conjugate gradients, section 3.1
+_PROBIT_ONLY = (*_MEAN_FIELD, TwoStage)  # a step function seen through Gaussian noise
+
+
+class Way(NamedTuple):
+    """How a fit is done."""
+
+    method: Method
+    train: Callable[[Problem, Report], Fitted]
+    maximise: lbfgsb.Maximise
+
+
+def way_to_fit(method: Method, optimizer: str, n_active: int) -> Way:
+    """The training that `optimizer` means for this method."""
+    if optimizer == "lbfgs":
+        if not isinstance(method, SparseKL):
+            raise ValueError(
+                "optimizer='lbfgs' optimises q(u) together with the kernel, which "
+                f"method={method.name!r} does not have; use optimizer='auto'."
+            )
+        return Way(method, fit_jointly, lbfgsb.maximise)
+    by_scg = optimizer == "scg" or (optimizer == "auto" and isinstance(method, _MEAN_FIELD))
+    train = ivm_trainer(n_active) if isinstance(method, IVM) else fit_collapsed
+    return Way(method, train, scg.maximise if by_scg else lbfgsb.maximise)
+
+
+def way_to_regress(name: str) -> Way:
+    """The Gaussian limiting cases: "svi" is the one that searches for q(u)."""
+    train = fit_jointly if name == "svi" else fit_collapsed
+    return Way(REGRESSION[name](), train, lbfgsb.maximise)
+
+
+def check_link(method: Method, link: str) -> None:
+    """Some methods are derived for the probit."""
+    if isinstance(method, _PROBIT_ONLY) and link != "probit":
+        raise ValueError(
+            f"method={method.name!r} is derived for likelihood='probit', got {link!r}. Use that, "
+            "or another method."
+        )
+
+
+def check_inducing(method: Method, n_inducing: Any, inducing_points: Any) -> None:
+    """A method must not be given inducing points that it would not use."""
+    if isinstance(method, IVM) and inducing_points is not None:
+        raise ValueError(
+            "method='ivm' chooses its points from the rows of X, but inducing_points was given. "
+            "Say how many with n_inducing, or use method='sparse_kl'."
+        )
+    if method.sparse or isinstance(method, IVM):
+        return
+    given = "inducing_points" if inducing_points is not None else "n_inducing"
+    if inducing_points is not None or n_inducing != "auto":
+        raise ValueError(
+            f"method={method.name!r} has no inducing points, but {given} was given. Leave it out, "
+            "or use a sparse method."
+        )
+
+
+def with_options(cls: type[Method], name: str, options: Any) -> Method:
+    """The method with its options, or an error that lists what it has."""
+    if options is None:
+        return cls()
+    allowed = getattr(cls, "OPTIONS", {})
+    if not isinstance(options, Mapping):
+        raise ValueError(f"method_options must be a dict or None, got {options!r}.")
+    for option, value in options.items():
+        if option not in allowed:
+            listed = ", ".join(map(repr, allowed)) or "none"
+            raise ValueError(f"method={name!r} has no option {option!r}; it has {listed}.")
+        choices = allowed[option]
+        fits = value in choices if isinstance(choices, tuple) else isinstance(value, choices)
+        if not fits:
+            wanted = choices if isinstance(choices, tuple) else choices.__name__
+            raise ValueError(
+                f"option {option!r} of method={name!r} must be {wanted}, got {value!r}."
+            )
+    return cls(**options)
+
+
+def check_weights(method: Method, weights: np.ndarray) -> None:
+    """Refuse weights that the method's mathematics does not allow."""
+    used = weights[weights > 0]
+    if method.weights == "none" and np.any(weights != 1.0):
+        raise ValueError(
+            f"method={method.name!r} has no place for weights (sample_weight, class_weight): its "
+            "factors are one to a row. Repeat rows instead, or use method='sparse_kl'."
+        )
+    if method.weights == "copies" and np.any(used < 1.0):
+        raise ValueError(
+            f"method={method.name!r} takes a weight as a number of copies of the row, so weights "
+            f"must be 0 or at least 1, but one is {used.min():g}. Scale them up, or use "
+            "method='full_kl' or 'sparse_kl', which take any weights."
+        )

@@ -1,0 +1,182 @@
+"""GPRegressor: the Gaussian limiting cases with scikit-learn's face."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import _check_sample_weight, column_or_1d
+
+from ..data.standardise import Standardiser
+from ..data.tables import LARGEST_VALUE
+from ..exceptions import ModelFileError
+from ..likelihoods import Gaussian
+from .base import GPEstimator, Targets
+from .methods import REGRESSION, Way, check_inducing, way_to_regress
+from .parameters import number, one_of, switch
+from .training_data import check_not_negative
+
+_MOST_ROWS_EXACT = 1000
+_FIRST_NOISE = 0.1  # of the variance of y
+
+
+class GPRegressor(RegressorMixin, GPEstimator):
+    """Gaussian process regression with learned noise, exact or held by inducing points.
+
+    Parameters
+    ----------
+    kernel, ard, n_inducing, inducing_points, inducing_init, learn_kernel, learn_inducing,
+    max_iter, tol, jitter, dtype, random_state, verbose, callback : as in `GPClassifier`.
+    method : {"auto", "exact", "titsias", "svi"}, default "auto"
+        "exact": the whole Gaussian process, O(N³). "titsias": the variational bound held by
+        inducing points, O(NM²) (eq. titsias). "svi": the same bound with q(u) searched for instead
+        of solved (eq. svigp). "auto": exact up to 1000 rows unless inducing points are asked for.
+    noise : float or None, default None
+        The noise variance to start from, in the units of y²; None: a tenth of the variance of y.
+    learn_noise : bool, default True
+        Whether the noise variance moves.
+    standardize : bool, default True
+        Bring every input, and y, to mean 0 and standard deviation 1 first. Predictions and
+        `log_evidence_` are in the user's units all the same; `kernel_` is in standardised ones.
+
+    Attributes
+    ----------
+    noise_ : float, the learned noise variance, in the units of y²
+    kernel_, posterior_, log_evidence_, evidence_is_bound_, evidence_gradient_, n_iter_,
+    converged_, history_, n_features_in_, feature_names_in_ : as in `GPClassifier`.
+    inducing_points_ : for "titsias" and "svi"
+    method_ : str, what "auto" chose
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots import GPRegressor
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> reg = GPRegressor().fit(X, np.sin(X[:, 0]))
+    >>> mean, std = reg.predict([[1.5]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.5)) < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel="rbf",
+        *,
+        ard=True,
+        method="auto",
+        noise=None,
+        learn_noise=True,
+        n_inducing="auto",
+        inducing_points=None,
+        inducing_init="kmeans",
+        learn_kernel=True,
+        learn_inducing=True,
+        max_iter=1000,
+        tol=1e-5,
+        standardize=True,
+        jitter=1e-6,
+        dtype=None,
+        random_state=None,
+        verbose=0,
+        callback=None,
+    ):
+        self.kernel = kernel
+        self.ard = ard
+        self.method = method
+        self.noise = noise
+        self.learn_noise = learn_noise
+        self.n_inducing = n_inducing
+        self.inducing_points = inducing_points
+        self.inducing_init = inducing_init
+        self.learn_kernel = learn_kernel
+        self.learn_inducing = learn_inducing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.standardize = standardize
+        self.jitter = jitter
+        self.dtype = dtype
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    _numeric_targets = True
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        one_of("method", self.method, ("auto", *REGRESSION))
+        switch("learn_noise", self.learn_noise)
+        if self.noise is not None:
+            number("noise", self.noise, positive=True)
+
+    def _targets(self, X, y, sample_weight):
+        y = column_or_1d(y, warn=True).astype(np.float64)
+        if np.max(np.abs(y)) > LARGEST_VALUE:
+            raise ValueError(
+                f"y holds {y[np.argmax(np.abs(y))]:g}, too large to compute with: the limit is "
+                f"{LARGEST_VALUE:g}. Rescale it."
+            )
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        check_not_negative(weights)
+        return y, weights
+
+    def _likelihood_of(self, y, weights) -> Targets:
+        scaling = Standardiser.identity(1)
+        if self.standardize:
+            scaling = Standardiser.fitted(y[:, None], weights)
+        self._target_mean, self._target_scale = float(scaling.mean[0]), float(scaling.scale[0])
+        y = scaling(y[:, None])[:, 0]
+        noise = self.noise
+        if noise is None:
+            spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+            noise = _FIRST_NOISE * (spread if spread > 0 else 1.0)
+        else:
+            noise = noise / self._target_scale**2
+        return Targets(y, weights, Gaussian(np.asarray(noise)))
+
+    def _way(self, n_rows: int) -> Way:
+        name = self.method
+        if name == "auto":
+            wanted = self.n_inducing != "auto" or self.inducing_points is not None
+            name = "titsias" if wanted or n_rows > _MOST_ROWS_EXACT else "exact"
+        way = way_to_regress(name)
+        check_inducing(way.method, self.n_inducing, self.inducing_points)
+        return way
+
+    def _keep(self, fitted, way, reporter, weights) -> None:
+        super()._keep(fitted, way, reporter, weights)
+        self.noise_ = float(fitted.model.likelihood.noise) * self._target_scale**2
+        # The density of y is that of the standardised y divided by the scale, row by row.
+        self.log_evidence_ -= float(np.sum(weights)) * np.log(self._target_scale)
+
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> Float[np.ndarray, " N"] | tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        """The mean of y at each row, and with `return_std` its standard deviation, noise included.
+
+        `predict_latent` gives mean and variance of the function without the noise.
+        """
+        mean, variance = self.predict_latent(X)
+        if not return_std:
+            return mean
+        return mean, np.sqrt(variance + self.noise_)
+
+    def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        """Mean and variance of the function without noise at each row, in the units of y."""
+        mean, variance = super().predict_latent(X)
+        return mean * self._target_scale + self._target_mean, variance * self._target_scale**2
+
+    def _targets_header(self, encode_array) -> dict[str, Any]:
+        return {
+            "likelihood": "gaussian",
+            "noise": float(self._likelihood.noise),
+            "mean": self._target_mean,
+            "scale": self._target_scale,
+        }
+
+    def _restore_targets(self, header: dict[str, Any], decode_array) -> None:
+        if header["likelihood"] != "gaussian":
+            raise ModelFileError(f"unknown likelihood {header['likelihood']!r}.")
+        noise = float(header["noise"])
+        self._likelihood = Gaussian(np.asarray(noise, self.posterior_.points.dtype))
+        self._target_mean, self._target_scale = float(header["mean"]), float(header["scale"])
+        self.noise_ = noise * self._target_scale**2

@@ -1,0 +1,48 @@
+r"""The full KL method: the Gaussian closest to the posterior over f at the rows.
+
+    log p(y) ≥ Σ_n w_n E_{q(f_n)}[log p(y_n|f_n)] - KL[N(μ, Σ) ‖ N(0, K)]
+
+The best covariance has the form Σ = (K⁻¹ + diag b)⁻¹ (Opper & Archambeau 2009): 2N parameters, b
+and g, not N². It is the limit Z = X of the sparse method (section 4), and the code says so: the
+same rule (rules.py) and the same solver with the full prior in place of the sparse one.
+
+Cost: O(N³) a pass, memory O(N²).
+"""
+
+from dataclasses import dataclass
+
+from ..optimize.natural_gradient import solve_sites
+from .method import Evaluated, HeldByRows, always, likelihood_gradient
+from .priors import FullPrior
+from .rules import Variational
+from .sites import prior_sites
+
+
+@dataclass(frozen=True)
+class FullKL:
+    """GPClassifier(method="full_kl")."""
+
+    name = "full_kl"
+    sparse = False
+    is_bound = True
+    weights = "any"
+
+    def start(self, rows):
+        return prior_sites(len(rows.y), rows.y.dtype)
+
+    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
+        prior, pullback = FullPrior.over(kernel, rows.X)
+        found = solve_sites(prior, Variational(likelihood), rows, memory, *budget)
+        belief = found.belief
+        return Evaluated(
+            found.objective,
+            pullback(prior.cotangent(belief, found.sites)),
+            None,
+            likelihood_gradient(likelihood, rows, belief.mean, belief.variance),
+            found.sites,
+            HeldByRows.of(belief.gaussian),
+            *always(found.objective),
+        )
+
+    def posterior(self, kernel, Z, rows, held):
+        return held.posterior(kernel, rows)

@@ -1,0 +1,136 @@
+r"""The informative vector machine: a few rows chosen, the rest left out (Lawrence et al. 2003).
+
+Rows are taken in one at a time by assumed density filtering: the row's site is chosen as EP would
+(ep.py), its cavity being simply the posterior so far, N(μ, ζ). Taken is the row that lowers the
+entropy most,
+
+    Δ_n = -½ log(1 - c_n ζ_n),      c_n = -∂² log Ẑ_n/∂μ_n²,
+
+after which, with s the posterior covariance of all rows with the chosen one,
+
+    ζ ← ζ - c s²,     μ ← μ + α s,     log Z ← log Z + log Ẑ.
+
+The covariance is never formed: s = k(X, x) - V V_nᵀ, and V gains the column √c s. The sites of
+the chosen rows may then be revisited until they are EP's own (the default). The evidence speaks
+of the chosen labels only; training/ivm.py says what that means for learning the kernel.
+
+| symbol | name here | shape |
+|--------|-----------|-------|
+| μ, ζ   | mean, variance | N |
+| V      | columns   | N×M   |
+
+Cost: O(NM²) to choose M rows, O(M³) a sweep after that.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from ..kernels import Kernel
+from ..likelihoods import Likelihood
+from .ep import EP
+from .method import Evaluated, HeldByRows, always
+from .priors import FullPrior
+from .sites import Rows, Sites, log_partition, prior_sites
+
+
+class Chosen(NamedTuple):
+    """The active rows in the order they came, with their sites."""
+
+    indices: Int[Array, " M"]
+    sites: Sites
+    log_evidence: Float[Array, ""]  # Σ log Ẑ
+
+
+class Filtered(NamedTuple):
+    """Sites of the active rows, and what turns their log partition into an evidence."""
+
+    sites: Sites
+    offset: Float[Array, ""]
+
+
+def choose_rows(kernel: Kernel, likelihood: Likelihood, rows: Rows, count: int) -> Chosen:
+    """`count` rows by assumed density filtering with the largest entropy reduction each time."""
+    X, y = jnp.asarray(rows.X), jnp.asarray(rows.y)
+
+    class State(NamedTuple):
+        mean: Array
+        variance: Array
+        columns: Array
+        left: Array
+        chosen: Chosen
+
+    def take(i, state: State) -> State:
+        tilted = likelihood.tilted(y, state.mean, state.variance)
+        reduction = -0.5 * jnp.log1p(-tilted.curvature * state.variance)
+        n = jnp.argmax(jnp.where(state.left, reduction, -jnp.inf))
+        slope, c = tilted.slope[n], tilted.curvature[n]
+        kept = 1.0 - state.variance[n] * c
+        s = kernel(X, X[n][None])[:, 0] - state.columns @ state.columns[n]
+        chosen = Chosen(
+            state.chosen.indices.at[i].set(n),
+            Sites(
+                state.chosen.sites.precision.at[i].set(c / kept),
+                state.chosen.sites.linear.at[i].set((slope + c * state.mean[n]) / kept),
+            ),
+            state.chosen.log_evidence + tilted.log_prob[n],
+        )
+        return State(
+            state.mean + slope * s,
+            state.variance - c * jnp.square(s),
+            state.columns.at[:, i].set(jnp.sqrt(c) * s),
+            state.left.at[n].set(False),
+            chosen,
+        )
+
+    nothing = Chosen(
+        jnp.zeros(count, int),
+        Sites(jnp.zeros(count, y.dtype), jnp.zeros(count, y.dtype)),
+        jnp.zeros((), y.dtype),
+    )
+    start = State(
+        jnp.zeros_like(y),
+        kernel.diagonal(X),
+        jnp.zeros((len(y), count), y.dtype),
+        jnp.asarray(rows.weights) > 0,
+        nothing,
+    )
+    return lax.fori_loop(0, count, take, start).chosen
+
+
+@dataclass(frozen=True)
+class IVM:
+    """GPClassifier(method="ivm"); `evaluate` is about the chosen rows alone."""
+
+    name = "ivm"
+    sparse = False
+    is_bound = False
+    weights = "none"
+    OPTIONS: ClassVar = {"revisits": bool}
+    revisits: bool = True
+
+    def start(self, rows):
+        return Filtered(prior_sites(len(rows.y), rows.y.dtype), rows.y.dtype.type(0))
+
+    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
+        if self.revisits:
+            found = EP().evaluate(kernel, Z, likelihood, rows, memory.sites, jitter, budget)
+            return found._replace(memory=Filtered(found.memory, memory.offset))
+        prior, pullback = FullPrior.over(kernel, rows.X)
+        belief = prior.belief(memory.sites)
+        evidence = log_partition(belief, memory.sites) + memory.offset
+        return Evaluated(
+            evidence,
+            pullback(prior.cotangent(belief, memory.sites)),
+            None,
+            likelihood,
+            memory,
+            HeldByRows.of(belief.gaussian),
+            *always(evidence),
+        )
+
+    def posterior(self, kernel, Z, rows, held):
+        return held.posterior(kernel, rows)

@@ -1,0 +1,58 @@
+r"""Laplace's approximation: a Gaussian at the mode (Rasmussen & Williams, section 3.4).
+
+    log q(y) = log p(y|f̂) - ½ f̂ᵀK⁻¹f̂ - ½ log|I + √W K √W|,   W = -∇∇ log p(y|f̂)
+
+Newton's method for f̂ is the rule `Mode` (rules.py) with the full prior: sites b = W,
+g = ∇log p + W f̂. Unlike a bound's, this evidence is not stationary in f̂: W moves with it. So
+beside (R) of priors.py the derivative for K has the part through f̂ (their eq. 5.23),
+
+    tᵀ dK α,   t = (I - WΣ) s,   s_n = -½ Σ_nn ∂W_n/∂f̂_n,   α = ∇log p(y|f̂) = K⁻¹f̂.
+
+Cost: O(N³) a Newton step.
+"""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+
+from ..optimize.natural_gradient import solve_sites
+from .method import Evaluated, HeldByRows, always
+from .priors import FullPrior
+from .rules import Mode
+from .sites import prior_sites
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """GPClassifier(method="laplace")."""
+
+    name = "laplace"
+    sparse = False
+    is_bound = False
+    weights = "any"
+
+    def start(self, rows):
+        return prior_sites(len(rows.y), rows.y.dtype)
+
+    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
+        prior, pullback = FullPrior.over(kernel, rows.X)
+        found = solve_sites(prior, Mode(likelihood), rows, memory, *budget)
+        sites, belief = found.sites, found.belief
+        evidence = found.objective - 0.5 * belief.log_det
+        slope = sites.linear - sites.precision * belief.mean
+        bend = rows.weights * likelihood.at(rows.y, belief.mean).curvature_slope
+        s = -0.5 * belief.variance * bend
+        t = s - sites.precision * (prior.posterior_covariance(belief) @ s)
+        through_mode = 0.5 * (jnp.outer(t, slope) + jnp.outer(slope, t))
+        return Evaluated(
+            evidence,
+            pullback(prior.cotangent(belief, sites) + through_mode),
+            None,
+            likelihood,
+            sites,
+            HeldByRows.of(belief.gaussian),
+            *always(evidence),
+        )
+
+    def posterior(self, kernel, Z, rows, held):
+        return held.posterior(kernel, rows)

@@ -1,0 +1,126 @@
+"""What training asks of an inference method, whatever the method is.
+
+A method is a small frozen dataclass: its fields are its options, so that a compiled evaluation
+can be kept for each. `evaluate` is pure and compiled; `posterior` runs once, at the end.
+"""
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ..arrays import AnyArray
+from ..kernels import Kernel
+from ..likelihoods import Likelihood
+from ..posterior import Posterior, from_whitened, held_by_points
+from .priors import projection
+from .sites import RowGaussian, Rows, WhitenedGaussian
+
+
+class Budget(NamedTuple):
+    """How well, and at most how long, the inner problem is to be solved."""
+
+    tolerance: Float[AnyArray, ""]  # nats
+    passes: Int[AnyArray, ""] | int
+
+
+class Evaluated(NamedTuple):
+    """The evidence at one kernel and Z, and all that was found on the way."""
+
+    evidence: Float[Array, ""]
+    d_kernel: Kernel
+    d_points: Float[Array, "M D"] | None
+    d_likelihood: Likelihood
+    memory: Any  # where the next evaluation starts
+    held: Any  # what the posterior is made of
+    jitter: Float[Array, ""]  # relative; what Kmm needed
+    factorised: Bool[Array, ""]
+
+
+@runtime_checkable
+class Method(Protocol):
+    """One of the paper's methods."""
+
+    name: str
+    sparse: bool  # has inducing points
+    is_bound: bool  # the evidence is a lower bound
+    weights: str  # "any", "copies" (0 or at least 1), "none" (1 for every row)
+
+    def start(self, rows: Rows) -> Any:
+        """The memory before the first evaluation."""
+        ...
+
+    def evaluate(
+        self,
+        kernel: Kernel,
+        Z: Float[Array, "M D"] | None,
+        likelihood: Likelihood,
+        rows: Rows,
+        memory: Any,
+        jitter: Float[Array, ""],
+        budget: Budget,
+    ) -> Evaluated:
+        """Solve the inner problem; return the evidence and its derivatives."""
+        ...
+
+    def posterior(
+        self, kernel: Kernel, Z: Float[np.ndarray, "M D"] | None, rows: Rows, held: Any
+    ) -> Posterior:
+        """The belief that the last evaluation found."""
+        ...
+
+
+class HeldByPoints(NamedTuple):
+    """q(v) and the whitener that leads to it."""
+
+    whitener: Float[Array, "M M"]
+    q: WhitenedGaussian
+
+    def posterior(self, kernel: Kernel, Z: Float[AnyArray, "M D"]) -> Posterior:
+        return from_whitened(kernel, Z, self.whitener, self.q.mean, self.q.factor)
+
+
+class HeldByRows(NamedTuple):
+    """T and the mean's coordinates, at every row."""
+
+    projection: Float[Array, "N N"]
+    mean: Float[Array, " N"]
+
+    @classmethod
+    def of(cls, gaussian: RowGaussian) -> "HeldByRows":
+        return cls(projection(gaussian), gaussian.whitened_linear)
+
+    def posterior(self, kernel: Kernel, rows: Rows) -> Posterior:
+        """Without the rows that only filled up the block: their columns of T are zero."""
+        real = np.flatnonzero(rows.weights)
+        T, mean = np.asarray(self.projection), np.asarray(self.mean)
+        return held_by_points(
+            kernel,
+            np.asarray(rows.X)[real],
+            T[np.ix_(real, real)],
+            mean[..., real],
+            np.ones(len(real), T.dtype),
+        )
+
+
+def likelihood_gradient(
+    likelihood: Likelihood,
+    rows: Rows,
+    mean: Float[Array, " N"],
+    variance: Float[Array, " N"],
+) -> Likelihood:
+    """∂/∂(likelihood's parameters) of Σ w E[log p(y|f)], the marginals held."""
+    if not jax.tree.leaves(likelihood):
+        return likelihood
+
+    def data_term(likelihood):
+        return rows.weights @ likelihood.expectations(rows.y, mean, variance).log_prob
+
+    return jax.grad(data_term)(likelihood)
+
+
+def always(value: Array) -> tuple[Array, Array]:
+    """(jitter 0, finite?) for methods that factorise no Kmm."""
+    return jnp.zeros_like(value), jnp.isfinite(value)

@@ -1,0 +1,172 @@
+r"""Three priors over the rows' function values, each turning sites into a posterior.
+
+| prior  | f at the rows                         | a pass costs | used by                   |
+|--------|---------------------------------------|--------------|---------------------------|
+| full   | N(0, K)                               | O(N³)        | full KL, EP, Laplace, IVM |
+| FITC   | N(0, A Aᵀ + diag κ)                   | O(NM²)       | Generalized FITC          |
+| sparse | A v + ε; the sites act on A v alone   | O(NM²)       | sparse KL, two-stage      |
+
+A, κ are the features of features.py, v ~ N(0, I). FITC and sparse differ in one thing only: in
+FITC the noise ε_n ~ N(0, κ_n) is part of the model and a site informs it, so that it acts on v
+with the precision b/(1 + bκ); in the variational method it keeps its prior.
+
+For the gradient all three need the same two quantities at a row: the slope α = g - bμ, which is
+K⁻¹μ, and for full and FITC the matrix (K + diag b⁻¹)⁻¹. With R = α αᵀ - (K + diag b⁻¹)⁻¹
+
+    d log_partition = ½ tr(R dK)    at fixed sites,                                     (R)
+
+and the same R is the derivative of the KL bound at fixed q.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float, Int
+
+from ..arrays import AnyArray
+from ..kernels import Kernel
+from ..linalg import precision_factor
+from .features import FeatureCotangents, Features
+from .sites import Belief, Direction, RowGaussian, Running, Sites, WhitenedGaussian
+
+Pullback = Callable[[Float[Array, "N N"]], Kernel]
+
+
+def gaussian_from_sites(explained: Float[Array, "N M"], sites: Sites) -> WhitenedGaussian:
+    """q(v) with S⁻¹ = I + Aᵀ diag(b) A and S⁻¹ m = Aᵀ g."""
+    identity = jnp.eye(explained.shape[1], dtype=explained.dtype)
+    precision = identity + (explained * sites.precision[:, None]).T @ explained
+    factor, log_det_precision = precision_factor(precision)
+    mean = factor.T @ (factor @ (explained.T @ sites.linear))
+    return WhitenedGaussian(mean, factor, -log_det_precision)
+
+
+class SparsePrior(NamedTuple):
+    """v ~ N(0, I) explains f up to a part that the data never inform."""
+
+    features: Features
+
+    def belief(self, sites: Sites) -> Belief:
+        """μ = A m, σ² = κ + diag(A S Aᵀ)."""
+        q = gaussian_from_sites(self.features.explained, sites)
+        mean, reached = explained_marginals(self.features.explained, q)
+        return Belief(mean, self.features.unexplained + reached, reached, -q.log_det, q)
+
+    def response(self, belief: Belief, change: Float[Array, " N"]) -> Float[Array, " N"]:
+        """Σ_m (A S Aᵀ)²_nm change_m, as a_nᵀ (S Aᵀ diag(change) A S) a_n."""
+        A, q = self.features.explained, belief.gaussian
+        S = q.factor.T @ q.factor
+        middle = S @ ((A * change[:, None]).T @ A) @ S
+        return jnp.sum((A @ middle) * A, axis=1)
+
+
+class FitcPrior(NamedTuple):
+    """f_n = a_nᵀ v + ε_n, the ε_n ~ N(0, κ_n) independent of each other."""
+
+    features: Features
+
+    def belief(self, sites: Sites) -> Belief:
+        """Integrate out each ε_n, solve for v, and give ε_n what the site says about it."""
+        A, kappa = self.features.explained, self.features.unexplained
+        b, g = sites.precision, sites.linear
+        passed = 1.0 / (1.0 + b * kappa)  # the share of a site that reaches v
+        q = gaussian_from_sites(A, Sites(b * passed, g * passed))
+        v_mean, v_variance = explained_marginals(A, q)
+        mean = passed * (v_mean + kappa * g)
+        variance = passed * (kappa + passed * v_variance)
+        log_det = jnp.sum(jnp.log1p(b * kappa)) - q.log_det
+        return Belief(mean, variance, variance, log_det, q)
+
+    def start_sweep(self, belief: Belief) -> Running:
+        """V's posterior, as mean and covariance."""
+        q = belief.gaussian
+        return Running(q.mean, q.factor.T @ q.factor)
+
+    def direction(self, running: Running, n: Int[Array, ""]) -> Direction:
+        """Row n sees v through a_n."""
+        a = self.features.explained[n]
+        column = running.covariance @ a
+        return Direction(column, a @ running.mean, a @ column, self.features.unexplained[n])
+
+    def cotangents(self, belief: Belief, sites: Sites) -> FeatureCotangents:
+        """(R) for A and κ: R A = α mᵀ - diag(b̃) A S, and ½ diag R, with b̃ = b/(1 + bκ)."""
+        A, q = self.features.explained, belief.gaussian
+        shared = sites.precision / (1.0 + sites.precision * self.features.unexplained)
+        slope = sites.linear - sites.precision * belief.mean
+        through_S = A @ (q.factor.T @ q.factor)
+        own = shared * (1.0 - shared * jnp.sum(through_S * A, axis=1))
+        return FeatureCotangents(
+            slope[:, None] * q.mean - shared[:, None] * through_S,
+            0.5 * (jnp.square(slope) - own),
+        )
+
+
+class FullPrior(NamedTuple):
+    """f ~ N(0, K). K itself is never factorised, so it may be singular: no jitter.
+
+    With B = I + √b K √b = R Rᵀ:  Σ = K - VᵀV, V = R⁻¹ √b K,  μ = K √b B⁻¹ (g / √b).
+    """
+
+    covariance: Float[Array, "N N"]
+
+    @classmethod
+    def over(cls, kernel: Kernel, X: Float[AnyArray, "N D"]) -> "tuple[FullPrior, Pullback]":
+        """The prior at rows X, and the map from K's cotangent to the kernel's."""
+        covariance, pullback = jax.vjp(lambda kernel: kernel(X, X), kernel)
+        return cls(covariance), lambda cotangent: pullback(cotangent)[0]
+
+    def belief(self, sites: Sites) -> Belief:
+        K, root = self.covariance, jnp.sqrt(sites.precision)
+        # A site of zero precision has, for any likelihood here, no linear term either.
+        per_root = jnp.where(root > 0, sites.linear / jnp.where(root > 0, root, 1.0), 0.0)
+        identity = jnp.eye(K.shape[0], dtype=K.dtype)
+        lower = jnp.linalg.cholesky(identity + root[:, None] * K * root)
+        both = jnp.concatenate([root[:, None] * K, per_root[:, None]], axis=1)
+        solved = solve_triangular(lower, both, lower=True)
+        V, whitened = solved[:, :-1], solved[:, -1]
+        variance = jnp.diagonal(K) - jnp.sum(jnp.square(V), axis=0)
+        log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(lower)))
+        gaussian = RowGaussian(lower, root, whitened)
+        return Belief(V.T @ whitened, variance, variance, log_det, gaussian)
+
+    def response(self, belief: Belief, change: Float[Array, " N"]) -> Float[Array, " N"]:
+        """Σ_m Σ²_nm change_m."""
+        covariance = self.posterior_covariance(belief)
+        return jnp.square(covariance) @ change
+
+    def posterior_covariance(self, belief: Belief) -> Float[Array, "N N"]:
+        """Σ = K - VᵀV."""
+        V = projection(belief.gaussian) @ self.covariance
+        return self.covariance - V.T @ V
+
+    def start_sweep(self, belief: Belief) -> Running:
+        """F's posterior, as mean and covariance."""
+        return Running(belief.mean, self.posterior_covariance(belief))
+
+    def direction(self, running: Running, n: Int[Array, ""]) -> Direction:
+        """Row n sees f_n itself."""
+        column = running.covariance[:, n]
+        return Direction(column, running.mean[n], column[n], jnp.zeros_like(column[n]))
+
+    def cotangent(self, belief: Belief, sites: Sites) -> Float[Array, "N N"]:
+        """½ R of (R): the derivative for K."""
+        slope = sites.linear - sites.precision * belief.mean
+        T = projection(belief.gaussian)
+        return 0.5 * (jnp.outer(slope, slope) - T.T @ T)
+
+
+def explained_marginals(
+    explained: Float[Array, "N M"], q: WhitenedGaussian
+) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
+    """Mean and variance of each a_nᵀ v."""
+    spread = explained @ q.factor.T
+    return explained @ q.mean, jnp.sum(jnp.square(spread), axis=1)
+
+
+def projection(gaussian: RowGaussian) -> Float[Array, "N N"]:
+    """T = R⁻¹ √b: the posterior anywhere is k(x, x) - |T k(X, x)|² (posterior.py)."""
+    identity = jnp.eye(gaussian.lower.shape[0], dtype=gaussian.lower.dtype)
+    return solve_triangular(gaussian.lower, identity, lower=True) * gaussian.root

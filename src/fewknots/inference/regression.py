@@ -1,0 +1,60 @@
+r"""The Gaussian limiting cases: exact GP regression, eq. (titsias) and eq. (svigp).
+
+With p(y|f) = N(y|f, σ²) the right sites are known at once: b_n = w_n/σ², g_n = w_n y_n/σ². So the
+methods for classification need one pass and become
+
+| name    | is                     | evidence                                                      |
+|---------|------------------------|---------------------------------------------------------------|
+| exact   | full_kl.py, one pass   | log N(y|0, K + σ²I)                                           |
+| titsias | sparse_kl.py, one pass | log N(y|0, Q + σ²I) - ½ tr(K - Q)/σ²             eq. (titsias)|
+| svi     | sparse_kl.py, any q(u) | eq. (svigp): q(u) is searched for (training/joint.py); at its |
+|         |                        | optimum it is eq. (titsias)                                   |
+
+Cost: exact O(N³), the others O(NM²) an evaluation.
+"""
+
+from dataclasses import dataclass
+
+from ..likelihoods import Gaussian
+from .full_kl import FullKL
+from .method import Evaluated
+from .sites import Rows, Sites
+from .sparse_kl import SparseKL
+
+
+def gaussian_sites(likelihood: Gaussian, rows: Rows) -> Sites:
+    """The sites of Gaussian noise: exact, whatever the prior."""
+    precision = rows.weights / likelihood.noise
+    return Sites(precision, precision * rows.y)
+
+
+@dataclass(frozen=True)
+class Exact(FullKL):
+    """GPRegressor(method="exact")."""
+
+    name = "exact"
+    is_bound = False
+
+    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
+        sites = gaussian_sites(likelihood, rows)
+        once = budget._replace(passes=1)
+        return super().evaluate(kernel, Z, likelihood, rows, sites, jitter, once)
+
+
+@dataclass(frozen=True)
+class Titsias(SparseKL):
+    """GPRegressor(method="titsias")."""
+
+    name = "titsias"
+
+    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
+        sites = gaussian_sites(likelihood, rows)
+        once = budget._replace(passes=1)
+        return super().evaluate(kernel, Z, likelihood, rows, sites, jitter, once)
+
+
+@dataclass(frozen=True)
+class SVI(SparseKL):
+    """GPRegressor(method="svi")."""
+
+    name = "svi"

@@ -1,0 +1,102 @@
+r"""Sites: the likelihood of each row replaced by a Gaussian factor, two numbers a row.
+
+Every method but mean field holds its posterior as
+
+    q(f) ∝ p(f) Π_n exp(g_n f_n - ½ b_n f_n²),
+
+a *prior* (priors.py) times N sites. What distinguishes them is the *rule* that says which sites
+are right (rules.py, ep.py). Sites keep their meaning when the kernel or Z move: after a small
+change of those, the old sites are an excellent start for the new ones.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..arrays import AnyArray
+
+
+class Rows(NamedTuple):
+    """The data of one block of rows; weight 0 marks rows that only fill up the block."""
+
+    X: Float[AnyArray, "N D"]
+    y: Float[AnyArray, " N"]
+    weights: Float[AnyArray, " N"]
+
+
+class Sites(NamedTuple):
+    """N one-dimensional Gaussian factors exp(g_n f_n - ½ b_n f_n²)."""
+
+    precision: Float[AnyArray, " N"]
+    linear: Float[AnyArray, " N"]
+
+
+class Belief(NamedTuple):
+    """What a prior and sites say together, seen from the rows.
+
+    | field    | symbol                           | meaning                                     |
+    |----------|----------------------------------|---------------------------------------------|
+    | mean     | μ_n                              | of f_n                                      |
+    | variance | σ²_n                             | of f_n                                      |
+    | reached  | σ²_n, or σ²_n - κ_n              | variance of what the sites act on           |
+    | log_det  | log det prior - log det posterior| ≥ 0                                         |
+    | gaussian |                                  | the posterior in the prior's own coordinates|
+    """
+
+    mean: Float[Array, " N"]
+    variance: Float[Array, " N"]
+    reached: Float[Array, " N"]
+    log_det: Float[Array, ""]
+    gaussian: Any  # WhitenedGaussian or RowGaussian
+
+
+class WhitenedGaussian(NamedTuple):
+    """q(v) = N(mean, factorᵀ factor), with the log determinant of its covariance."""
+
+    mean: Float[Array, " M"]
+    factor: Float[Array, "M M"]
+    log_det: Float[Array, ""]
+
+
+class RowGaussian(NamedTuple):
+    """The full posterior, by the factor R of B = I + √b K √b = R Rᵀ."""
+
+    lower: Float[Array, "N N"]  # R
+    root: Float[Array, " N"]  # √b
+    whitened_linear: Float[Array, " N"]  # R⁻¹ g / √b
+
+
+class Running(NamedTuple):
+    """The posterior during a sequential sweep: mean and covariance of v, or of f itself."""
+
+    mean: Array
+    covariance: Array
+
+
+class Direction(NamedTuple):
+    """How row n sees the running posterior: f_n = aᵀv + ε."""
+
+    column: Array  # covariance · a
+    mean: Float[Array, ""]  # of aᵀv
+    variance: Float[Array, ""]  # of aᵀv
+    unexplained: Float[Array, ""]  # κ, the variance of ε
+
+
+def prior_sites(n_rows: int, dtype) -> Sites:
+    """Sites that say nothing: q is the prior."""
+    return Sites(np.zeros(n_rows, dtype), np.zeros(n_rows, dtype))
+
+
+def divergence(belief: Belief, sites: Sites) -> Float[Array, ""]:
+    """KL[q ‖ p] of the Gaussian that `sites` make of the prior.
+
+    With Σ⁻¹ = K⁻¹ + diag b:  tr(K⁻¹Σ) = N - Σ_n b_n Σ_nn  and  K⁻¹μ = g - bμ.
+    """
+    b, g, mean = sites.precision, sites.linear, belief.mean
+    return 0.5 * (belief.log_det - b @ belief.reached + mean @ (g - b * mean))
+
+
+def log_partition(belief: Belief, sites: Sites) -> Float[Array, ""]:
+    """Log ∫ p(f) Π_n exp(g_n f_n - ½ b_n f_n²) df."""
+    return 0.5 * (sites.linear @ belief.mean - belief.log_det)

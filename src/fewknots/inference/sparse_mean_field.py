@@ -1,0 +1,54 @@
+"""MFSp, the sparse mean field method of section 3.1: mean_field.py under Q = A Aᵀ."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+
+from .features import project
+from .mean_field import Factors, LowRankNoisyPrior, Predictor, solve_mean_field
+from .method import Evaluated, HeldByPoints
+from .sites import WhitenedGaussian
+
+
+@dataclass(frozen=True)
+class SparseMeanField:
+    """GPClassifier(method="sparse_mean_field")."""
+
+    name = "sparse_mean_field"
+    sparse = True
+    is_bound = True
+    weights = "none"
+    OPTIONS: ClassVar = {"predictor": ("gaussian", "monte_carlo")}
+    predictor: Predictor = "gaussian"
+
+    def start(self, rows):
+        return np.zeros_like(rows.y)
+
+    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
+        features, pullback = project(kernel, Z, rows.X, jitter)
+        prior = LowRankNoisyPrior.of(features)
+        found = solve_mean_field(prior, rows.y, memory, *budget)
+        d_kernel, d_points = pullback(prior.cotangents(found.mean, found.variance))
+        # v given g is N(G Aᵀ g, G): regression on g with unit noise.
+        from_g = prior.factor.T @ (prior.factor @ features.explained.T)
+        q = WhitenedGaussian(from_g @ found.mean, prior.factor, -prior.log_det)
+        sigma = 1.0 / jnp.sqrt(prior.own_precision)
+        return Evaluated(
+            found.bound,
+            d_kernel,
+            d_points,
+            likelihood,
+            found.centre,
+            (HeldByPoints(features.whitener, q), Factors(found.centre, sigma, rows.y, from_g)),
+            features.jitter,
+            features.ok,
+        )
+
+    def posterior(self, kernel, Z, rows, held):
+        regression, factors = held
+        if self.predictor == "monte_carlo":
+            q = regression.q._replace(mean=factors.sampled_means())
+            regression = regression._replace(q=q)
+        return regression.posterior(kernel, Z)

@@ -1,0 +1,67 @@
+r"""The scalable bound that section 3.2 derives and abandons, kept so that the argument can be seen.
+
+Substituting eq. (svigp) into the augmented model gives
+
+    log p(y) ≥ Σ_n log Φ(y_n μ_n) - ½ Σ_n σ²_n - KL[q(u) ‖ p(u)],                        (2S)
+
+with μ, σ² as in sparse_kl.py: σ²_n = κ_n + a_nᵀ S a_n holds both of the paper's trace terms. (The
+paper prints Π_n B(y_n|Φ(·)) where the sum of its logarithms is meant; this is the correct one.)
+
+The mean and the covariance do not see each other: m is the most probable v, found by the rule
+`Mode` (rules.py), and S⁻¹ = I + Aᵀ diag(w) A whatever the labels are. With Z = X that is the MAP
+point and S⁻¹ = K⁻¹ + I, much like Laplace's approximation, and about as good.
+
+Cost: O(NM²) a Newton step.
+"""
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+
+from ..likelihoods import Expectations
+from ..optimize.natural_gradient import solve_sites
+from .features import project
+from .method import Evaluated, HeldByPoints
+from .priors import SparsePrior
+from .rules import Mode
+from .sites import Sites, divergence, prior_sites
+from .sparse_kl import feature_cotangents
+
+
+@dataclass(frozen=True)
+class TwoStage:
+    """GPClassifier(method="two_stage")."""
+
+    name = "two_stage"
+    sparse = True
+    is_bound = True
+    weights = "any"
+
+    def start(self, rows):
+        return prior_sites(len(rows.y), rows.y.dtype)
+
+    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
+        features, pullback = project(kernel, Z, rows.X, jitter)
+        prior = SparsePrior(features)
+        found = solve_sites(prior, Mode(likelihood), rows, memory, *budget)
+        # The same mean, written with sites of precision w: those of (2S).
+        terms, mean, w = found.terms, found.belief.mean, rows.weights
+        sites = Sites(w, terms.slope + w * mean)
+        belief = prior.belief(sites)
+        bound = jnp.sum(terms.log_prob) - 0.5 * w @ belief.variance - divergence(belief, sites)
+        q = belief.gaussian
+        rows_terms = Expectations(terms.log_prob, terms.slope, w, jnp.zeros_like(mean))
+        d_kernel, d_points = pullback(feature_cotangents(features, q, rows_terms))
+        return Evaluated(
+            bound,
+            d_kernel,
+            d_points,
+            likelihood,
+            found.sites,
+            HeldByPoints(features.whitener, q),
+            features.jitter,
+            features.ok,
+        )
+
+    def posterior(self, kernel, Z, rows, held):
+        return held.posterior(kernel, Z)

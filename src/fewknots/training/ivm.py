@@ -1,0 +1,67 @@
+"""Training the informative vector machine: learn the kernel on some rows, then choose the rows.
+
+The chosen rows are those hardest to predict, so their evidence speaks for noise: learned against
+it, the kernel of banana ends with log Z = M log ½, explaining nothing, and so for other sets and
+schedules of choosing and learning in turn. Here the kernel is learned by EP on as many rows drawn
+at random, whose evidence is fair, and the rows are chosen once, for that kernel.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..inference.ep import EP
+from ..inference.ivm import Filtered, choose_rows
+from ..inference.priors import FullPrior
+from ..inference.sites import Rows, log_partition
+from ..optimize.lbfgsb import Status
+from .full_batch import Fitted, Problem, Report, fit_collapsed
+from .parameters import Learned
+
+
+def ivm_trainer(n_active: int) -> Callable[[Problem, Report], Fitted]:
+    """A training that chooses `n_active` rows."""
+
+    def train(problem: Problem, report: Report) -> Fitted:
+        rows, model = problem.rows, problem.model
+        count = min(n_active, len(rows.y))
+        iterations, status = 0, Status.CONVERGED
+        if problem.learned.kernel:
+            drawn = problem.rng.choice(len(rows.y), count, replace=False)
+            sample = replace(problem, rows=_taken(rows, drawn), method=EP())
+            learned = fit_collapsed(sample, report)
+            iterations, status = learned.iterations, learned.status
+            model = learned.model
+        chosen, offset = _filter(model.kernel, model.likelihood, rows, count)
+        active = _taken(rows, np.asarray(chosen.indices))
+        final = replace(
+            problem,
+            rows=active,
+            model=model,
+            learned=Learned(False, False, False),
+            memory=Filtered(chosen.sites, offset),
+        )
+        fitted = fit_collapsed(final, report)
+        return fitted._replace(
+            iterations=iterations,
+            status=status,
+            model=fitted.model._replace(Z=np.asarray(active.X)),
+        )
+
+    return train
+
+
+def _taken(rows: Rows, indices: np.ndarray) -> Rows:
+    return Rows(*(np.asarray(column)[indices] for column in rows))
+
+
+@jax.jit(static_argnames="count")
+def _filter(kernel, likelihood, rows: Rows, count: int):
+    """The rows, and what must be added to the log partition of their sites to get log Z."""
+    chosen = choose_rows(kernel, likelihood, rows, count)
+    prior, _ = FullPrior.over(kernel, jnp.asarray(rows.X)[chosen.indices])
+    partition = log_partition(prior.belief(chosen.sites), chosen.sites)
+    return chosen, chosen.log_evidence - partition

@@ -1,0 +1,104 @@
+"""The paper's way: L-BFGS-B over m, the triangle of S, Z and the kernel at once.
+
+The kernel is frozen at first and then unfrozen. The bound is that of sparse_kl.py for any q.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..inference.features import project
+from ..inference.method import Evaluated, HeldByPoints, likelihood_gradient
+from ..inference.priors import explained_marginals
+from ..inference.sites import WhitenedGaussian
+from ..inference.sparse_kl import feature_cotangents, look
+from ..optimize.lbfgsb import Status
+from .full_batch import Evaluation, Fitted, Problem, Report, finish
+from .parameters import Model, Named, decode, encode, limits
+
+_FROZEN_SHARE = 0.2  # of max_iter, at most, with the kernel frozen
+
+
+def fit_jointly(problem: Problem, report: Report) -> Fitted:
+    """L-BFGS-B over q(v), Z and the kernel; the kernel is frozen first, then unfrozen."""
+    model, learned = problem.model, problem.learned
+    assert model.Z is not None  # only methods with inducing points are trained this way
+    n_inducing, dtype = model.Z.shape[0], model.Z.dtype
+    q = {"mean": np.zeros(n_inducing, dtype), "lower": np.eye(n_inducing, dtype=dtype)}
+    iterations, status = 0, Status.CONVERGED
+    for learn_kernel in (False, True) if learned.kernel else (False,):
+        last_phase = learn_kernel == learned.kernel
+        share = 1.0 if last_phase else _FROZEN_SHARE
+        free, frozen = encode(model, learned._replace(kernel=learn_kernel))
+        evaluate = _JointBound(problem, frozen)
+        free, _, used, status = problem.maximise(
+            evaluate,
+            free | {"q": q},
+            limits(free | {"q": q}),
+            max_iter=max(1, int(share * problem.max_iter) - iterations),
+            plateau_gain=problem.plateau_gain,
+            on_iteration=report,
+        )
+        iterations += used
+        evaluate(free)
+        q = free["q"]
+        model = jax.tree.map(np.asarray, evaluate.last.model)
+        if status is Status.STOPPED:
+            break
+    return finish(problem, evaluate.last, iterations, status)
+
+
+class _JointBound:
+    """The bound as a function of q, Z and the kernel together."""
+
+    def __init__(self, problem: Problem, frozen: Named):
+        self.rows = jax.tree.map(jnp.asarray, problem.rows)
+        self.frozen = frozen
+        self.jitter = problem.jitter
+        self.last: Evaluation
+
+    def __call__(self, free: Named) -> tuple[float, Any]:
+        jitter = np.asarray(self.jitter, self.rows.y.dtype)
+        self.last = _evaluate(free, self.frozen, self.rows, jitter)
+        if np.isfinite(value := float(self.last.found.evidence)):
+            self.jitter = max(self.jitter, float(self.last.found.jitter))
+        return value, self.last.gradient
+
+
+@jax.jit
+def _evaluate(free, frozen, rows, jitter) -> Evaluation:
+    mean, lower = free["q"]["mean"], jnp.tril(free["q"]["lower"])
+    diagonal = jnp.diagonal(lower)
+    q = WhitenedGaussian(mean, lower.T, 2.0 * jnp.sum(jnp.log(jnp.abs(diagonal))))
+    others = {name: value for name, value in free.items() if name != "q"}
+    model, pullback = jax.vjp(lambda others: decode(others, frozen), others)
+    assert model.Z is not None
+    features, feature_pullback = project(model.kernel, model.Z, rows.X, jitter)
+    bound, terms = look(features, q, model.likelihood, rows)
+    d_kernel, d_points = feature_pullback(feature_cotangents(features, q, terms))
+    A = features.explained
+    f_mean, reached = explained_marginals(A, q)
+    d_likelihood = likelihood_gradient(
+        model.likelihood, rows, f_mean, features.unexplained + reached
+    )
+    (gradient,) = pullback(Model(d_kernel, d_points, d_likelihood))
+    # ∂/∂m and, with S = LLᵀ, ∂/∂L = tril(2 ∂/∂S L): the lower triangle of S⁻¹L is 1/diag(L).
+    d_mean = A.T @ terms.slope - mean
+    data_precision = (A * terms.curvature[:, None]).T @ A
+    d_lower = jnp.tril(-data_precision @ lower - lower) + jnp.diag(1.0 / diagonal)
+    return Evaluation(
+        gradient | {"q": {"mean": d_mean, "lower": d_lower}},
+        model,
+        Evaluated(
+            bound,
+            d_kernel,
+            d_points,
+            d_likelihood,
+            None,
+            HeldByPoints(features.whitener, q),
+            features.jitter,
+            features.ok,
+        ),
+    )
