@@ -46,7 +46,6 @@ def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
         "arguments": _encode_arguments(estimator.get_params(deep=False)),
         "kernel": _encode_kernel(estimator.kernel_),
         "posterior": type(estimator.posterior_).__name__,
-        "inducing_points": hasattr(estimator, "inducing_points_"),
         "targets": estimator._targets_header(_encode_array),
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else list(names),
@@ -55,6 +54,7 @@ def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
             "log_evidence": estimator.log_evidence_,
             "evidence_is_bound": estimator.evidence_is_bound_,
             "n_iter": estimator.n_iter_,
+            "n_evaluations": estimator.n_evaluations_,
             "converged": estimator.converged_,
         },
     }
@@ -97,14 +97,14 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
     )
     estimator.kernel_ = _decode_kernel(header["kernel"])
     estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
-    if header["inducing_points"]:
-        estimator.inducing_points_ = estimator._standardiser.undo(estimator.posterior_.points)
+    estimator.inducing_points_ = estimator._standardiser.undo(estimator.posterior_.points)
     estimator._restore_targets(header["targets"], _decode_array)
     training = header["training"]
     estimator.method_ = str(training["method"])
     estimator.log_evidence_ = float(training["log_evidence"])
     estimator.evidence_is_bound_ = bool(training["evidence_is_bound"])
     estimator.n_iter_ = int(training["n_iter"])
+    estimator.n_evaluations_ = int(training["n_evaluations"])
     estimator.converged_ = bool(training["converged"])
     length = arrays["history.bound"].shape
     estimator.history_ = {k: _array(arrays, f"history.{k}", d, length) for k, d in _HISTORY.items()}

@@ -40,6 +40,11 @@ from .precision import computing_in
 class Posterior(Protocol):
     """What prediction, saving, plots and export may use of any posterior."""
 
+    @property
+    def points(self) -> Float[np.ndarray, "M D"]:
+        """The inputs at which the belief is held: inducing points, or rows."""
+        ...
+
     def marginals(
         self, X: Float[np.ndarray, "N D"]
     ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:

@@ -24,7 +24,7 @@ def test_blocks_cover_every_row_once(n):
         return (2.0 * block[:, 0],)
 
     X = np.arange(n, dtype=float)[:, None]
-    (doubled,) = map_blocks(twice, X, outputs=1)
+    (doubled,) = map_blocks(twice, X)
     np.testing.assert_array_equal(doubled, 2.0 * X[:, 0])
     assert sizes <= set(BLOCK_SIZES)
 

@@ -70,7 +70,14 @@ class GPEstimator(BaseEstimator):
         y, weights = self._targets(X, y, sample_weight)
         way = self._way(len(X))
         check_weights(way.method, weights)
-        if way.method.weights != "none":
+        if way.method.weights == "whole":  # each row has a part of its own
+            copies = weights.astype(int)
+            X, y, weights = (
+                np.repeat(X, copies, axis=0),
+                np.repeat(y, copies),
+                np.ones(copies.sum()),
+            )
+        else:
             X, y, weights = merge_equal_rows(X, y, weights)
         warn_of_constant_columns(X, names)
         targets = self._likelihood_of(y, weights)
@@ -115,7 +122,7 @@ class GPEstimator(BaseEstimator):
                     targets.weights,
                     rng,
                 ).astype(dtype)
-        size = len(X) if way.method.weights == "none" else rounded_up(len(X))
+        size = len(X) if way.method.weights == "whole" else rounded_up(len(X))
         no_weight = np.zeros(size - len(X))
 
         def cast(parameters):
@@ -149,9 +156,7 @@ class GPEstimator(BaseEstimator):
         self.posterior_ = fitted.posterior
         self.kernel_ = fitted.model.kernel
         gradient = fitted.gradient
-        self.__dict__.pop("inducing_points_", None)  # of an earlier fit with another method
-        if fitted.model.Z is not None:
-            self.inducing_points_ = self._standardiser.undo(fitted.model.Z)
+        self.inducing_points_ = self._standardiser.undo(fitted.posterior.points)
         if gradient.inducing_points is not None:
             gradient = gradient._replace(
                 inducing_points=gradient.inducing_points / self._standardiser.scale
@@ -160,6 +165,7 @@ class GPEstimator(BaseEstimator):
         self.log_evidence_ = fitted.evidence
         self.evidence_is_bound_ = way.method.is_bound
         self.n_iter_ = fitted.iterations
+        self.n_evaluations_ = fitted.evaluations
         self.converged_ = fitted.status is Status.CONVERGED
         self.history_ = reporter.history()
         if fitted.jitter > 1.5 * self.jitter:

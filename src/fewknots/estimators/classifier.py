@@ -24,13 +24,16 @@ from .methods import (
 from .parameters import one_of
 from .training_data import row_weights, two_classes
 
+_MOST_ROWS_FULL = 300
+
 
 class GPClassifier(ClassifierMixin, GPEstimator):
     """Gaussian process classifier for two classes, held by a few inducing points.
 
     The posterior over the latent function is summarised at M inducing points and fitted by
     maximising a lower bound on the evidence (Hensman, Matthews & Ghahramani 2015, section 4).
-    Kernel parameters and the places of the inducing points are learned on the way.
+    Kernel parameters and the places of the inducing points are learned on the way. `method`
+    chooses among all the methods the paper compares; docs/choosing-a-method.md says which when.
 
     Parameters
     ----------
@@ -43,10 +46,17 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         single part can choose for itself, as in `RBF(ard=False)`.
     likelihood : {"probit", "logit"}, default "probit"
         The link between latent function and probability.
-    method : {"sparse_kl"}, default "sparse_kl"
-        The inference method.
+    method : str, default "auto"
+        The inference method. Held by inducing points, O(NM²): "sparse_kl" (the paper's), "fitc_ep"
+        (Generalized FITC), "sparse_mean_field", "two_stage", "ivm" (whose points are rows). Held by
+        all rows, O(N³): "full_kl", "ep", "mean_field", "laplace". "auto": full_kl up to 300 rows
+        unless inducing points are asked for, sparse_kl otherwise.
+    method_options : dict or None, default None
+        "ep", "fitc_ep": {"sweeps": "parallel" or "sequential"}. "mean_field",
+        "sparse_mean_field": {"predictor": "gaussian" or "monte_carlo"}. "ivm": {"revisits": bool}.
     n_inducing : int or "auto", default "auto"
-        How many inducing points. "auto" grows with the cube root of the number of distinct rows.
+        How many inducing points. "auto" grows with the cube root of the number of distinct rows
+        ("ivm": twice as many).
     inducing_points : array of shape (M, n_features), default None
         Where the inducing points start, in the units of X; overrides `n_inducing`.
     inducing_init : {"kmeans", "greedy", "random"}, default "kmeans"
@@ -54,11 +64,13 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         rows at random.
     learn_kernel, learn_inducing : bool, default True
         Whether kernel parameters and inducing points move. With both False only q(u) is fitted.
-    optimizer : {"auto", "collapsed", "lbfgs"}, default "auto"
-        "collapsed" (what "auto" means): natural gradients for q(u) inside, L-BFGS-B for the rest
-        outside. "lbfgs": L-BFGS-B over everything at once, as in the paper; slower.
+    optimizer : {"auto", "collapsed", "lbfgs", "scg"}, default "auto"
+        "collapsed" (what "auto" means): the method's own solver inside, for q(u) natural gradients,
+        and L-BFGS-B for kernel and inducing points outside. "lbfgs": L-BFGS-B over everything at
+        once, as in the paper, for "sparse_kl"; slower. "scg": scaled conjugate gradients outside
+        ("auto" for the mean field methods).
     max_iter : int, default 1000
-        Most iterations of L-BFGS-B.
+        Most iterations of the outer optimizer.
     tol : float, default 1e-5
         Stop when ten iterations raise the bound by less than this many nats per row.
     standardize : bool, default True
@@ -84,12 +96,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     n_features_in_ : int
     feature_names_in_ : array of str, if X had column names
     kernel_ : kernel with its learned parameters, in units of the standardised inputs
-    inducing_points_ : array of shape (M, n_features), in the units of X
+    inducing_points_ : array of shape (M, n_features), in the units of X; for methods without
+        inducing points the rows that hold the posterior
+    method_ : str, the method used
     posterior_ : the belief about the latent function
-    log_evidence_ : float, the lower bound on the log evidence
+    log_evidence_ : float, the log evidence as the method gives it
+    evidence_is_bound_ : bool, whether that is a lower bound
     evidence_gradient_ : its derivatives: `.kernel` for the logarithm of every kernel parameter,
         `.inducing_points` for every coordinate, in the units of X (not kept by `save`)
-    n_iter_ : int
+    n_iter_, n_evaluations_ : int, iterations and evaluations of the outer optimizer
     converged_ : bool
     history_ : dict of arrays "iteration", "seconds", "bound"
 
@@ -168,7 +183,14 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         return Targets(y, weights, Bernoulli(self.likelihood))
 
     def _way(self, n_rows: int) -> Way:
-        name = "sparse_kl" if self.method == "auto" else self.method
+        name = self.method
+        if name == "auto":
+            free_choice = (
+                self.n_inducing == "auto"
+                and self.inducing_points is None
+                and self.optimizer != "lbfgs"
+            )
+            name = "full_kl" if free_choice and n_rows <= _MOST_ROWS_FULL else "sparse_kl"
         method = with_options(CLASSIFICATION[name], name, self.method_options)
         check_link(method, self.likelihood)
         check_inducing(method, self.n_inducing, self.inducing_points)
@@ -192,7 +214,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
 
     def _at(self, X: Any) -> tuple:
         rows = self._rows(X)

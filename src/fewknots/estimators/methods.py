@@ -21,7 +21,7 @@ from ..training.full_batch import Fitted, Problem, Report, fit_collapsed
 from ..training.ivm import ivm_trainer
 from ..training.joint import fit_jointly
 
-CLASSIFICATION: dict[str, type[Method]] = {
+CLASSIFICATION: dict[str, Callable[..., Method]] = {
     "sparse_kl": SparseKL,
     "full_kl": FullKL,
     "ep": EP,
@@ -32,7 +32,7 @@ CLASSIFICATION: dict[str, type[Method]] = {
     "laplace": Laplace,
     "ivm": IVM,
 }
-REGRESSION: dict[str, type[Method]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
+REGRESSION: dict[str, Callable[..., Method]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
 OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg")
 _MEAN_FIELD = (MeanField, SparseMeanField)  # better by scaled conjugate gradients, section 3.1
 _PROBIT_ONLY = (*_MEAN_FIELD, TwoStage)  # a step function seen through Gaussian noise
@@ -92,7 +92,7 @@ def check_inducing(method: Method, n_inducing: Any, inducing_points: Any) -> Non
         )
 
 
-def with_options(cls: type[Method], name: str, options: Any) -> Method:
+def with_options(cls: Callable[..., Method], name: str, options: Any) -> Method:
     """The method with its options, or an error that lists what it has."""
     if options is None:
         return cls()
@@ -115,15 +115,16 @@ def with_options(cls: type[Method], name: str, options: Any) -> Method:
 
 def check_weights(method: Method, weights: np.ndarray) -> None:
     """Refuse weights that the method's mathematics does not allow."""
-    used = weights[weights > 0]
-    if method.weights == "none" and np.any(weights != 1.0):
+    others = "method='full_kl' or 'sparse_kl', which take any weights"
+    if method.weights == "whole" and np.any(weights != np.round(weights)):
+        odd = weights[weights != np.round(weights)][0]
         raise ValueError(
-            f"method={method.name!r} has no place for weights (sample_weight, class_weight): its "
-            "factors are one to a row. Repeat rows instead, or use method='sparse_kl'."
+            f"method={method.name!r} repeats a row as often as its weight says, so weights must be "
+            f"whole numbers, but one is {odd:g}. Scale them, or use {others}."
         )
+    used = weights[weights > 0]
     if method.weights == "copies" and np.any(used < 1.0):
         raise ValueError(
             f"method={method.name!r} takes a weight as a number of copies of the row, so weights "
-            f"must be 0 or at least 1, but one is {used.min():g}. Scale them up, or use "
-            "method='full_kl' or 'sparse_kl', which take any weights."
+            f"must be 0 or at least 1, but one is {used.min():g}. Scale them up, or use {others}."
         )

@@ -4,6 +4,8 @@ Section 2's p(f) ≈ N(0, Q + diag(K - Q)) takes the place of the exact prior, a
 (ep.py). Kernel and Z are optimised against the EP evidence, which is no bound: the paper's
 experiments show what that does to Z.
 
+Equal rows share a_nᵀv but each has an ε_n of its own, so they are never merged into one.
+
 Cost: O(NM²) a sweep; no N×N array is ever made.
 """
 
@@ -24,7 +26,7 @@ class FitcEP:
     name = "fitc_ep"
     sparse = True
     is_bound = False
-    weights = "copies"
+    weights = "whole"
     OPTIONS: ClassVar = {"sweeps": ("parallel", "sequential")}
     sweeps: Sweeps = "parallel"
 

@@ -108,7 +108,7 @@ class IVM:
     name = "ivm"
     sparse = False
     is_bound = False
-    weights = "none"
+    weights = "whole"
     OPTIONS: ClassVar = {"revisits": bool}
     revisits: bool = True
 

@@ -241,7 +241,7 @@ class MeanField:
     name = "mean_field"
     sparse = False
     is_bound = True
-    weights = "none"
+    weights = "whole"
     OPTIONS: ClassVar = {"predictor": ("gaussian", "monte_carlo")}
     predictor: Predictor = "gaussian"
 

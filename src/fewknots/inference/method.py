@@ -46,7 +46,7 @@ class Method(Protocol):
     name: str
     sparse: bool  # has inducing points
     is_bound: bool  # the evidence is a lower bound
-    weights: str  # "any", "copies" (0 or at least 1), "none" (1 for every row)
+    weights: str  # "any"; "copies": 0 or at least 1; "whole": whole numbers, the row is repeated
 
     def start(self, rows: Rows) -> Any:
         """The memory before the first evaluation."""

@@ -19,7 +19,7 @@ class SparseMeanField:
     name = "sparse_mean_field"
     sparse = True
     is_bound = True
-    weights = "none"
+    weights = "whole"
     OPTIONS: ClassVar = {"predictor": ("gaussian", "monte_carlo")}
     predictor: Predictor = "gaussian"
 

@@ -77,6 +77,7 @@ class Fitted(NamedTuple):
     evidence: float
     gradient: EvidenceGradient
     iterations: int
+    evaluations: int
     status: Status
     jitter: float
 
@@ -122,7 +123,7 @@ def fit_collapsed(problem: Problem, report: Report) -> Fitted:
         model, moved = evaluate.relocated(free)
         relocations = relocations - 1 if moved else 0
     evaluate.finish(free)
-    return finish(problem, evaluate.last, iterations, status)
+    return finish(problem, evaluate.last, iterations, evaluate.evaluations, status)
 
 
 class _CollapsedEvidence:
@@ -139,9 +140,11 @@ class _CollapsedEvidence:
         self.tolerance = _FIRST_TOLERANCE
         self.max_passes = _MOST_PASSES
         self.value = -np.inf
+        self.evaluations = 0
         self.last: Evaluation
 
     def __call__(self, free: Named) -> tuple[float, Any]:
+        self.evaluations += 1
         self.last = _evaluate(
             self.problem.method,
             free,
@@ -203,7 +206,9 @@ def _evaluate(method, free, frozen, rows, memory, jitter, budget) -> Evaluation:
     return Evaluation(gradient, model, found)
 
 
-def finish(problem: Problem, last: Evaluation, iterations: int, status: Status) -> Fitted:
+def finish(
+    problem: Problem, last: Evaluation, iterations: int, evaluations: int, status: Status
+) -> Fitted:
     """The posterior at the final parameters, or an error that says what broke."""
     found = last.found
     model = jax.tree.map(np.asarray, last.model)
@@ -230,6 +235,7 @@ def finish(problem: Problem, last: Evaluation, iterations: int, status: Status) 
         float(found.evidence),
         gradient,
         iterations,
+        evaluations,
         status,
         float(found.jitter),
     )

@@ -28,12 +28,13 @@ def ivm_trainer(n_active: int) -> Callable[[Problem, Report], Fitted]:
     def train(problem: Problem, report: Report) -> Fitted:
         rows, model = problem.rows, problem.model
         count = min(n_active, len(rows.y))
-        iterations, status = 0, Status.CONVERGED
+        iterations, evaluations, status = 0, 0, Status.CONVERGED
         if problem.learned.kernel:
             drawn = problem.rng.choice(len(rows.y), count, replace=False)
             sample = replace(problem, rows=_taken(rows, drawn), method=EP())
             learned = fit_collapsed(sample, report)
-            iterations, status = learned.iterations, learned.status
+            iterations, evaluations = learned.iterations, learned.evaluations
+            status = learned.status
             model = learned.model
         chosen, offset = _filter(model.kernel, model.likelihood, rows, count)
         active = _taken(rows, np.asarray(chosen.indices))
@@ -47,8 +48,8 @@ def ivm_trainer(n_active: int) -> Callable[[Problem, Report], Fitted]:
         fitted = fit_collapsed(final, report)
         return fitted._replace(
             iterations=iterations,
+            evaluations=evaluations + fitted.evaluations,
             status=status,
-            model=fitted.model._replace(Z=np.asarray(active.X)),
         )
 
     return train

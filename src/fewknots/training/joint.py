@@ -27,7 +27,7 @@ def fit_jointly(problem: Problem, report: Report) -> Fitted:
     assert model.Z is not None  # only methods with inducing points are trained this way
     n_inducing, dtype = model.Z.shape[0], model.Z.dtype
     q = {"mean": np.zeros(n_inducing, dtype), "lower": np.eye(n_inducing, dtype=dtype)}
-    iterations, status = 0, Status.CONVERGED
+    iterations, evaluations, status = 0, 0, Status.CONVERGED
     for learn_kernel in (False, True) if learned.kernel else (False,):
         last_phase = learn_kernel == learned.kernel
         share = 1.0 if last_phase else _FROZEN_SHARE
@@ -43,11 +43,12 @@ def fit_jointly(problem: Problem, report: Report) -> Fitted:
         )
         iterations += used
         evaluate(free)
+        evaluations += evaluate.evaluations
         q = free["q"]
         model = jax.tree.map(np.asarray, evaluate.last.model)
         if status is Status.STOPPED:
             break
-    return finish(problem, evaluate.last, iterations, status)
+    return finish(problem, evaluate.last, iterations, evaluations, status)
 
 
 class _JointBound:
@@ -57,9 +58,11 @@ class _JointBound:
         self.rows = jax.tree.map(jnp.asarray, problem.rows)
         self.frozen = frozen
         self.jitter = problem.jitter
+        self.evaluations = 0
         self.last: Evaluation
 
     def __call__(self, free: Named) -> tuple[float, Any]:
+        self.evaluations += 1
         jitter = np.asarray(self.jitter, self.rows.y.dtype)
         self.last = _evaluate(free, self.frozen, self.rows, jitter)
         if np.isfinite(value := float(self.last.found.evidence)):
