@@ -1,20 +1,16 @@
 """Shapes and dtypes in annotations are checked while testing, and only then."""
 
 import os
-import pathlib
 
 # Several workers share the cores: without this each starts as many threads as there are cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Most of the suite's time is compilation: compile quickly rather than well, and let workers and
-# subprocesses share what is compiled.
+# Most of the suite's time is compilation: compile quickly rather than well. (JAX's compilation cache
+# would save more, but with these flags it was seen to return one kernel's program for another's.)
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false",
 )
-_COMPILED = pathlib.Path(__file__).parent.parent / ".pytest_cache" / "compiled"
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(_COMPILED))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

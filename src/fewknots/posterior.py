@@ -21,7 +21,7 @@ which is section 4's predictive distribution, rearranged: s_i = 1 where the data
 | 1 - s  | shrink     | M     |
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -56,8 +56,26 @@ class Posterior(Protocol):
         ...
 
 
+class _HeldByPoints:
+    """A kernel and arrays; `_at` evaluates `_marginals` with them."""
+
+    kernel: Kernel
+    points: Float[np.ndarray, "M D"]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names if name != "kernel"}
+
+    def _at(self, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
+        """A block of rows at a time: memory is O(block·M)."""
+        dtype = self.points.dtype
+        with computing_in(dtype):
+            state = jax.tree.map(jnp.asarray, (self.kernel, *self.arrays().values()))
+            return map_blocks(partial(_marginals, state), X.astype(dtype, copy=False))
+
+
 @dataclass(frozen=True)
-class GaussianPosterior:
+class GaussianPosterior(_HeldByPoints):
     """A Gaussian belief about f at M points, extended to every x by the kernel."""
 
     kernel: Kernel
@@ -69,24 +87,13 @@ class GaussianPosterior:
     def marginals(
         self, X: Float[np.ndarray, "N D"]
     ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-        """Mean and variance of f at each row, a block of rows at a time: memory is O(block·M)."""
-        dtype = self.points.dtype
-        with computing_in(dtype):
-            state = jax.tree.map(jnp.asarray, (self.kernel, *self.arrays().values()))
-            mean, variance = map_blocks(partial(_marginals, state), X.astype(dtype, copy=False))
+        """Mean and variance of f at each row."""
+        mean, variance = self._at(X)
         return mean, variance
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {
-            "points": self.points,
-            "projection": self.projection,
-            "mean": self.mean,
-            "shrink": self.shrink,
-        }
 
 
 @dataclass(frozen=True)
-class MixturePosterior:
+class MixturePosterior(_HeldByPoints):
     """S equally likely Gaussians with a mean of their own each and all else in common.
 
     What mean field's Monte Carlo predictor makes (section 3.1): one component per sample of g.
@@ -102,10 +109,7 @@ class MixturePosterior:
         self, X: Float[np.ndarray, "N D"]
     ) -> tuple[Float[np.ndarray, "N S"], Float[np.ndarray, " N"]]:
         """Each component's mean of f at each row, and the variance they share."""
-        dtype = self.points.dtype
-        with computing_in(dtype):
-            state = jax.tree.map(jnp.asarray, (self.kernel, *self.arrays().values()))
-            means, variance = map_blocks(partial(_marginals, state), X.astype(dtype, copy=False))
+        means, variance = self._at(X)
         return means, variance
 
     def marginals(
@@ -114,14 +118,6 @@ class MixturePosterior:
         """Mean and variance of the mixture at each row."""
         means, variance = self.components(X)
         return means.mean(axis=1), variance + means.var(axis=1)
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {
-            "points": self.points,
-            "projection": self.projection,
-            "means": self.means,
-            "shrink": self.shrink,
-        }
 
 
 def held_by_points(

@@ -29,3 +29,23 @@ def test_learned_parameters(moons):
     double = GPClassifier(dtype="float64", **arguments).fit(X, y)
     single = GPClassifier(dtype="float32", **arguments).fit(X, y)
     assert single.log_evidence_ == pytest.approx(double.log_evidence_, abs=0.1)
+
+
+@pytest.mark.parametrize("method", ["full_kl", "ep", "fitc_ep", "mean_field"])
+def test_every_kind_of_method_in_float32(moons, method):
+    X, y = moons
+    points = {"inducing_points": X[:8]} if method == "fitc_ep" else {}
+    single, double = (
+        GPClassifier(
+            RBF(1.5, 10.0),
+            method=method,
+            dtype=dtype,
+            learn_kernel=False,
+            learn_inducing=False,
+            **points,
+        ).fit(X, y)
+        for dtype in ("float32", "float64")
+    )
+    assert single.posterior_.points.dtype == np.float32
+    assert single.log_evidence_ == pytest.approx(double.log_evidence_, abs=1e-2)
+    np.testing.assert_allclose(single.predict_proba(X), double.predict_proba(X), atol=2e-3)

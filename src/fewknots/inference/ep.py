@@ -35,9 +35,9 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from ..likelihoods import Likelihood, Tilted
-from .method import Evaluated, HeldByRows, always
+from .method import Evaluated, HeldByRows, OverRows, always
 from .priors import FullPrior
-from .sites import Belief, Direction, Rows, Running, Sites, log_partition, prior_sites
+from .sites import Belief, Direction, Rows, Running, Sites, log_partition
 
 Sweeps = Literal["parallel", "sequential"]
 _SMALLEST_STEP = 0.1
@@ -213,18 +213,14 @@ def _precision(rows: Rows) -> float:
 
 
 @dataclass(frozen=True)
-class EP:
+class EP(OverRows):
     """GPClassifier(method="ep")."""
 
     name = "ep"
-    sparse = False
     is_bound = False
     weights = "copies"
     OPTIONS: ClassVar = {"sweeps": ("parallel", "sequential")}
     sweeps: Sweeps = "parallel"
-
-    def start(self, rows):
-        return prior_sites(len(rows.y), rows.y.dtype)
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         prior, pullback = FullPrior.over(kernel, rows.X)
@@ -238,6 +234,3 @@ class EP:
             HeldByRows.of(found.belief.gaussian),
             *always(found.evidence),
         )
-
-    def posterior(self, kernel, Z, rows, held):
-        return held.posterior(kernel, rows)

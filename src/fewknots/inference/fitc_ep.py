@@ -14,24 +14,19 @@ from typing import ClassVar
 
 from .ep import Sweeps, solve_ep
 from .features import project
-from .method import Evaluated, HeldByPoints
+from .method import Evaluated, HeldByPoints, OverPoints
 from .priors import FitcPrior
-from .sites import prior_sites
 
 
 @dataclass(frozen=True)
-class FitcEP:
+class FitcEP(OverPoints):
     """GPClassifier(method="fitc_ep")."""
 
     name = "fitc_ep"
-    sparse = True
     is_bound = False
     weights = "whole"
     OPTIONS: ClassVar = {"sweeps": ("parallel", "sequential")}
     sweeps: Sweeps = "parallel"
-
-    def start(self, rows):
-        return prior_sites(len(rows.y), rows.y.dtype)
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         features, pullback = project(kernel, Z, rows.X, jitter)
@@ -48,6 +43,3 @@ class FitcEP:
             features.jitter,
             features.ok,
         )
-
-    def posterior(self, kernel, Z, rows, held):
-        return held.posterior(kernel, Z)

@@ -12,23 +12,18 @@ Cost: O(N³) a pass, memory O(N²).
 from dataclasses import dataclass
 
 from ..optimize.natural_gradient import solve_sites
-from .method import Evaluated, HeldByRows, always, likelihood_gradient
+from .method import Evaluated, HeldByRows, OverRows, always, likelihood_gradient
 from .priors import FullPrior
 from .rules import Variational
-from .sites import prior_sites
 
 
 @dataclass(frozen=True)
-class FullKL:
+class FullKL(OverRows):
     """GPClassifier(method="full_kl")."""
 
     name = "full_kl"
-    sparse = False
     is_bound = True
     weights = "any"
-
-    def start(self, rows):
-        return prior_sites(len(rows.y), rows.y.dtype)
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         prior, pullback = FullPrior.over(kernel, rows.X)
@@ -43,6 +38,3 @@ class FullKL:
             HeldByRows.of(belief.gaussian),
             *always(found.objective),
         )
-
-    def posterior(self, kernel, Z, rows, held):
-        return held.posterior(kernel, rows)

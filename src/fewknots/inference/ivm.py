@@ -32,7 +32,7 @@ from jaxtyping import Array, Float, Int
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from .ep import EP
-from .method import Evaluated, HeldByRows, always
+from .method import Evaluated, HeldByRows, OverRows, always
 from .priors import FullPrior
 from .sites import Rows, Sites, log_partition, prior_sites
 
@@ -102,11 +102,10 @@ def choose_rows(kernel: Kernel, likelihood: Likelihood, rows: Rows, count: int) 
 
 
 @dataclass(frozen=True)
-class IVM:
+class IVM(OverRows):
     """GPClassifier(method="ivm"); `evaluate` is about the chosen rows alone."""
 
     name = "ivm"
-    sparse = False
     is_bound = False
     weights = "whole"
     OPTIONS: ClassVar = {"revisits": bool}
@@ -131,6 +130,3 @@ class IVM:
             HeldByRows.of(belief.gaussian),
             *always(evidence),
         )
-
-    def posterior(self, kernel, Z, rows, held):
-        return held.posterior(kernel, rows)

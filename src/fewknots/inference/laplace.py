@@ -16,23 +16,18 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from ..optimize.natural_gradient import solve_sites
-from .method import Evaluated, HeldByRows, always
+from .method import Evaluated, HeldByRows, OverRows, always
 from .priors import FullPrior
 from .rules import Mode
-from .sites import prior_sites
 
 
 @dataclass(frozen=True)
-class Laplace:
+class Laplace(OverRows):
     """GPClassifier(method="laplace")."""
 
     name = "laplace"
-    sparse = False
     is_bound = False
     weights = "any"
-
-    def start(self, rows):
-        return prior_sites(len(rows.y), rows.y.dtype)
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         prior, pullback = FullPrior.over(kernel, rows.X)
@@ -53,6 +48,3 @@ class Laplace:
             HeldByRows.of(belief.gaussian),
             *always(evidence),
         )
-
-    def posterior(self, kernel, Z, rows, held):
-        return held.posterior(kernel, rows)

@@ -46,7 +46,7 @@ from ..linalg import precision_factor
 from ..normal import lower_tail
 from ..optimize.natural_gradient import rounding
 from .features import FeatureCotangents, Features
-from .method import Evaluated, HeldByRows, always
+from .method import Evaluated, HeldByRows, OverRows, always
 from .priors import FullPrior
 from .sites import Sites
 
@@ -235,11 +235,10 @@ class Factors(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MeanField:
+class MeanField(OverRows):
     """GPClassifier(method="mean_field")."""
 
     name = "mean_field"
-    sparse = False
     is_bound = True
     weights = "whole"
     OPTIONS: ClassVar = {"predictor": ("gaussian", "monte_carlo")}
@@ -269,4 +268,4 @@ class MeanField:
         regression, factors = held
         if self.predictor == "monte_carlo":
             regression = regression._replace(mean=factors.sampled_means())
-        return regression.posterior(kernel, rows)
+        return super().posterior(kernel, Z, rows, regression)

@@ -16,7 +16,7 @@ from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..posterior import Posterior, from_whitened, held_by_points
 from .priors import projection
-from .sites import RowGaussian, Rows, WhitenedGaussian
+from .sites import RowGaussian, Rows, WhitenedGaussian, prior_sites
 
 
 class Budget(NamedTuple):
@@ -103,6 +103,30 @@ class HeldByRows(NamedTuple):
             mean[..., real],
             np.ones(len(real), T.dtype),
         )
+
+
+class OverPoints:
+    """What methods with inducing points have in common; sites are their memory unless they say."""
+
+    sparse = True
+
+    def start(self, rows: Rows) -> Any:
+        return prior_sites(len(rows.y), rows.y.dtype)
+
+    def posterior(self, kernel, Z, rows, held: HeldByPoints) -> Posterior:
+        return held.posterior(kernel, Z)
+
+
+class OverRows:
+    """What methods without inducing points have in common; sites are their memory, as above."""
+
+    sparse = False
+
+    def start(self, rows: Rows) -> Any:
+        return prior_sites(len(rows.y), rows.y.dtype)
+
+    def posterior(self, kernel, Z, rows, held: HeldByRows) -> Posterior:
+        return held.posterior(kernel, rows)
 
 
 def likelihood_gradient(

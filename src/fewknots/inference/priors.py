@@ -127,7 +127,8 @@ class FullPrior(NamedTuple):
         both = jnp.concatenate([root[:, None] * K, per_root[:, None]], axis=1)
         solved = solve_triangular(lower, both, lower=True)
         V, whitened = solved[:, :-1], solved[:, -1]
-        variance = jnp.diagonal(K) - jnp.sum(jnp.square(V), axis=0)
+        # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
+        variance = jnp.maximum(jnp.diagonal(K) - jnp.sum(jnp.square(V), axis=0), 0.0)
         log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(lower)))
         gaussian = RowGaussian(lower, root, whitened)
         return Belief(V.T @ whitened, variance, variance, log_det, gaussian)

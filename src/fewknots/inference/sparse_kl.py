@@ -37,23 +37,19 @@ from jaxtyping import Array, Float
 from ..likelihoods import Expectations, Likelihood
 from ..optimize.natural_gradient import solve_sites
 from .features import FeatureCotangents, Features, project
-from .method import Evaluated, HeldByPoints, likelihood_gradient
+from .method import Evaluated, HeldByPoints, OverPoints, likelihood_gradient
 from .priors import SparsePrior, explained_marginals
 from .rules import Variational, weighted
-from .sites import Rows, WhitenedGaussian, prior_sites
+from .sites import Rows, WhitenedGaussian
 
 
 @dataclass(frozen=True)
-class SparseKL:
+class SparseKL(OverPoints):
     """GPClassifier(method="sparse_kl")."""
 
     name = "sparse_kl"
-    sparse = True
     is_bound = True
     weights = "any"
-
-    def start(self, rows):
-        return prior_sites(len(rows.y), rows.y.dtype)
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         features, pullback = project(kernel, Z, rows.X, jitter)
@@ -70,9 +66,6 @@ class SparseKL:
             features.jitter,
             features.ok,
         )
-
-    def posterior(self, kernel, Z, rows, held):
-        return held.posterior(kernel, Z)
 
 
 # --- for a q that is not held by sites ------------------------------------------------------------

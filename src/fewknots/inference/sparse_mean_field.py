@@ -8,16 +8,15 @@ import numpy as np
 
 from .features import project
 from .mean_field import Factors, LowRankNoisyPrior, Predictor, solve_mean_field
-from .method import Evaluated, HeldByPoints
+from .method import Evaluated, HeldByPoints, OverPoints
 from .sites import WhitenedGaussian
 
 
 @dataclass(frozen=True)
-class SparseMeanField:
+class SparseMeanField(OverPoints):
     """GPClassifier(method="sparse_mean_field")."""
 
     name = "sparse_mean_field"
-    sparse = True
     is_bound = True
     weights = "whole"
     OPTIONS: ClassVar = {"predictor": ("gaussian", "monte_carlo")}
@@ -51,4 +50,4 @@ class SparseMeanField:
         if self.predictor == "monte_carlo":
             q = regression.q._replace(mean=factors.sampled_means())
             regression = regression._replace(q=q)
-        return regression.posterior(kernel, Z)
+        return super().posterior(kernel, Z, rows, regression)

@@ -21,24 +21,20 @@ import jax.numpy as jnp
 from ..likelihoods import Expectations
 from ..optimize.natural_gradient import solve_sites
 from .features import project
-from .method import Evaluated, HeldByPoints
+from .method import Evaluated, HeldByPoints, OverPoints
 from .priors import SparsePrior
 from .rules import Mode
-from .sites import Sites, divergence, prior_sites
+from .sites import Sites, divergence
 from .sparse_kl import feature_cotangents
 
 
 @dataclass(frozen=True)
-class TwoStage:
+class TwoStage(OverPoints):
     """GPClassifier(method="two_stage")."""
 
     name = "two_stage"
-    sparse = True
     is_bound = True
     weights = "any"
-
-    def start(self, rows):
-        return prior_sites(len(rows.y), rows.y.dtype)
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         features, pullback = project(kernel, Z, rows.X, jitter)
@@ -62,6 +58,3 @@ class TwoStage:
             features.jitter,
             features.ok,
         )
-
-    def posterior(self, kernel, Z, rows, held):
-        return held.posterior(kernel, Z)
