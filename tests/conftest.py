@@ -4,17 +4,17 @@ import os
 
 # Several workers share the cores: without this each starts as many threads as there are cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Most of the suite's time is compilation: compile quickly rather than well. (JAX's compilation cache
-# would save more, but with these flags it was seen to return one kernel's program for another's.)
+# Most of the time goes into compiling: compile quickly rather than well. (The compilation cache of JAX
+# would save more, but with these flags it was seen to return one program for another.)
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_use_fusion_emitters=false",
 )
 
-import numpy as np  # noqa: E402
-import pytest  # noqa: E402
-from jaxtyping import install_import_hook  # noqa: E402
+import numpy as np
+import pytest
+from jaxtyping import install_import_hook
 
 install_import_hook("fewknots", "beartype.beartype")
 
