@@ -20,7 +20,7 @@ Callback = Callable[[Progress], object]
 
 
 class Reporter:
-    """Called with the bound after every iteration; returns True when the fit should stop."""
+    """Called with the bound after every iteration or few; returns True when the fit should stop."""
 
     def __init__(self, callback: Callback | None, verbose: int, max_iter: int):
         self.callback = callback
@@ -29,9 +29,10 @@ class Reporter:
         self._display = _terminal_display() if verbose else None
         self._max_iter = max_iter
 
-    def __call__(self, bound: float) -> bool:
+    def __call__(self, bound: float, iterations: int = 1) -> bool:
         seconds = time.perf_counter() - self.started
-        now = Progress(len(self.moments) + 1, seconds, bound)
+        before = self.moments[-1].iteration if self.moments else 0
+        now = Progress(before + iterations, seconds, bound)
         self.moments.append(now)
         if self._display is not None:
             self._display.update(

@@ -28,6 +28,8 @@ class Standardiser:
         return cls(np.zeros(n_features), np.ones(n_features))
 
     def __call__(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+        if not np.any(self.mean) and np.all(self.scale == 1.0):
+            return X  # a large table need not be copied to stay as it is
         return (X - self.mean) / self.scale
 
     def undo(self, Z: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:

@@ -30,6 +30,8 @@ from .methods import Way, check_weights
 from .parameters import number, one_of, switch, whole_number
 from .training_data import starting_points
 
+_ENOUGH_ROWS = 10_000  # to see how far each input spreads
+
 
 class Targets(NamedTuple):
     """What is to be learned: one number and one weight a row, and the likelihood between."""
@@ -70,7 +72,9 @@ class GPEstimator(BaseEstimator):
         y, weights = self._targets(X, y, sample_weight)
         way = self._way(len(X))
         check_weights(way.method, weights)
-        if way.method.weights == "whole":  # each row has a part of its own
+        if way.stochastic:  # finding equal rows among many costs more than it saves
+            X, y, weights = (column[weights > 0] for column in (X, y, weights))
+        elif way.method.weights == "whole":  # each row has a part of its own
             copies = weights.astype(int)
             X, y, weights = (
                 np.repeat(X, copies, axis=0),
@@ -87,7 +91,10 @@ class GPEstimator(BaseEstimator):
             else Standardiser.identity(X.shape[1])
         )
         problem = self._problem(self._standardiser(X), targets, way, dtype)
-        with computing_in(dtype), Reporter(self.callback, self.verbose, self.max_iter) as reporter:
+        with (
+            computing_in(dtype),
+            Reporter(self.callback, self.verbose, problem.max_iter) as reporter,
+        ):
             fitted = way.train(problem, reporter)
         self.method_ = way.method.name
         self._keep(fitted, way, reporter, weights)
@@ -97,7 +104,8 @@ class GPEstimator(BaseEstimator):
         one_of("inducing_init", self.inducing_init, inducing.METHODS)
         if not (isinstance(self.n_inducing, str) and self.n_inducing == "auto"):
             whole_number("n_inducing", self.n_inducing, 1)
-        whole_number("max_iter", self.max_iter, 1)
+        if self.max_iter is not None:
+            whole_number("max_iter", self.max_iter, 1)
         number("tol", self.tol, positive=False)
         number("jitter", self.jitter, positive=True)
         for name in ("ard", "learn_kernel", "learn_inducing", "standardize"):
@@ -107,7 +115,8 @@ class GPEstimator(BaseEstimator):
 
     def _problem(self, X, targets: Targets, way: Way, dtype: np.dtype) -> Problem:
         rng = check_random_state(self.random_state)
-        spread = Standardiser.fitted(X, targets.weights).scale
+        some = slice(None, None, max(1, len(X) // _ENOUGH_ROWS))
+        spread = Standardiser.fitted(X[some], targets.weights[some]).scale
         kernel = as_kernel(self.kernel).prepared(spread, self.ard)
         Z = None
         if way.method.sparse:
@@ -122,7 +131,8 @@ class GPEstimator(BaseEstimator):
                     targets.weights,
                     rng,
                 ).astype(dtype)
-        size = len(X) if way.method.weights == "whole" else rounded_up(len(X))
+        filled_up = not (way.stochastic or way.method.weights == "whole")
+        size = rounded_up(len(X)) if filled_up else len(X)
         no_weight = np.zeros(size - len(X))
 
         def cast(parameters):
@@ -143,7 +153,7 @@ class GPEstimator(BaseEstimator):
             method=way.method,
             maximise=way.maximise,
             jitter=float(self.jitter),
-            max_iter=int(self.max_iter),
+            max_iter=way.iterations if self.max_iter is None else int(self.max_iter),
             tol=float(self.tol),
             rng=rng,
         )
@@ -178,8 +188,8 @@ class GPEstimator(BaseEstimator):
             )
         if fitted.status is Status.MAX_ITER:
             warnings.warn(
-                f"the fit had not converged after max_iter={self.max_iter} iterations; the model "
-                "is usable, and a larger max_iter or tol ends this warning.",
+                f"the fit had not converged after {fitted.iterations} iterations (max_iter); the "
+                "model is usable, and a larger max_iter or tol ends this warning.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

@@ -11,6 +11,7 @@ from .. import prediction
 from ..exceptions import ModelFileError
 from ..inducing import automatic_count
 from ..likelihoods import LINKS, Bernoulli
+from ..training.stochastic import automatic_plan
 from .base import GPEstimator, Targets
 from .methods import (
     CLASSIFICATION,
@@ -21,7 +22,7 @@ from .methods import (
     way_to_fit,
     with_options,
 )
-from .parameters import one_of
+from .parameters import number, one_of, whole_number
 from .training_data import row_weights, two_classes
 
 _MOST_ROWS_FULL = 300
@@ -64,13 +65,19 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         rows at random.
     learn_kernel, learn_inducing : bool, default True
         Whether kernel parameters and inducing points move. With both False only q(u) is fitted.
-    optimizer : {"auto", "collapsed", "lbfgs", "scg"}, default "auto"
+    optimizer : {"auto", "collapsed", "lbfgs", "scg", "natural_gradient"}, default "auto"
         "collapsed" (what "auto" means): the method's own solver inside, for q(u) natural gradients,
         and L-BFGS-B for kernel and inducing points outside. "lbfgs": L-BFGS-B over everything at
         once, as in the paper, for "sparse_kl"; slower. "scg": scaled conjugate gradients outside
-        ("auto" for the mean field methods).
-    max_iter : int, default 1000
-        Most iterations of the outer optimizer.
+        ("auto" for the mean field methods). "natural_gradient": minibatches, for "sparse_kl"
+        ("auto" above 20,000 rows).
+    batch_size : int or "auto", default "auto"
+        Rows a step of optimizer="natural_gradient" sees.
+    max_iter : int or None, default None
+        Most iterations of the outer optimizer; None: 1000. With "natural_gradient" the number of
+        steps; None: twenty passes over the rows, at least 2000 and at most 20,000 steps.
+    max_time : float or None, default None
+        Seconds after which "natural_gradient" ends; its rates fall in time for that.
     tol : float, default 1e-5
         Stop when ten iterations raise the bound by less than this many nats per row.
     standardize : bool, default True
@@ -132,7 +139,9 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         learn_kernel=True,
         learn_inducing=True,
         optimizer="auto",
-        max_iter=1000,
+        batch_size="auto",
+        max_time=None,
+        max_iter=None,
         tol=1e-5,
         standardize=True,
         class_weight=None,
@@ -153,6 +162,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.learn_kernel = learn_kernel
         self.learn_inducing = learn_inducing
         self.optimizer = optimizer
+        self.batch_size = batch_size
+        self.max_time = max_time
         self.max_iter = max_iter
         self.tol = tol
         self.standardize = standardize
@@ -172,6 +183,10 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         one_of("likelihood", self.likelihood, LINKS)
         one_of("method", self.method, ("auto", *CLASSIFICATION))
         one_of("optimizer", self.optimizer, OPTIMIZERS)
+        if not (isinstance(self.batch_size, str) and self.batch_size == "auto"):
+            whole_number("batch_size", self.batch_size, 1)
+        if self.max_time is not None:
+            number("max_time", self.max_time, positive=True)
 
     def _targets(self, X, y, sample_weight):
         classes = two_classes(column_or_1d(y, warn=True))
@@ -188,7 +203,7 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             free_choice = (
                 self.n_inducing == "auto"
                 and self.inducing_points is None
-                and self.optimizer != "lbfgs"
+                and self.optimizer not in ("lbfgs", "natural_gradient")
             )
             name = "full_kl" if free_choice and n_rows <= _MOST_ROWS_FULL else "sparse_kl"
         method = with_options(CLASSIFICATION[name], name, self.method_options)
@@ -196,7 +211,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         check_inducing(method, self.n_inducing, self.inducing_points)
         automatic = self.n_inducing == "auto"
         n_active = 2 * automatic_count(n_rows) if automatic else self.n_inducing
-        return way_to_fit(method, self.optimizer, n_active)
+        plan = automatic_plan(n_rows, self.batch_size, self.max_iter, self.max_time)
+        return way_to_fit(method, self.optimizer, n_active, plan, n_rows)
 
     # --- prediction ---------------------------------------------------------------------------
 

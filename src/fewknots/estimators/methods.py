@@ -1,6 +1,7 @@
 """From the argument `method` to an inference method and the training that goes with it."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..optimize import lbfgsb, scg
 from ..training.full_batch import Fitted, Problem, Report, fit_collapsed
 from ..training.ivm import ivm_trainer
 from ..training.joint import fit_jointly
+from ..training.stochastic import Plan, fit_stochastic
 
 CLASSIFICATION: dict[str, Callable[..., Method]] = {
     "sparse_kl": SparseKL,
@@ -33,7 +35,8 @@ CLASSIFICATION: dict[str, Callable[..., Method]] = {
     "ivm": IVM,
 }
 REGRESSION: dict[str, Callable[..., Method]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
-OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg")
+OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg", "natural_gradient")
+MOST_ROWS_FULL_BATCH = 20_000  # above, minibatches reach the same bound sooner
 _MEAN_FIELD = (MeanField, SparseMeanField)  # better by scaled conjugate gradients, section 3.1
 _PROBIT_ONLY = (*_MEAN_FIELD, TwoStage)  # a step function seen through Gaussian noise
 
@@ -44,17 +47,24 @@ class Way(NamedTuple):
     method: Method
     train: Callable[[Problem, Report], Fitted]
     maximise: lbfgsb.Maximise
+    iterations: int = 1000  # at most, unless the user says
+    stochastic: bool = False
 
 
-def way_to_fit(method: Method, optimizer: str, n_active: int) -> Way:
+def way_to_fit(method: Method, optimizer: str, n_active: int, plan: Plan, n_rows: int) -> Way:
     """The training that `optimizer` means for this method."""
+    if optimizer in ("lbfgs", "natural_gradient") and not isinstance(method, SparseKL):
+        raise ValueError(
+            f"optimizer={optimizer!r} moves q(u) together with the kernel, which "
+            f"method={method.name!r} does not have; use optimizer='auto'."
+        )
     if optimizer == "lbfgs":
-        if not isinstance(method, SparseKL):
-            raise ValueError(
-                "optimizer='lbfgs' optimises q(u) together with the kernel, which "
-                f"method={method.name!r} does not have; use optimizer='auto'."
-            )
         return Way(method, fit_jointly, lbfgsb.maximise)
+    many = optimizer == "auto" and n_rows > MOST_ROWS_FULL_BATCH
+    if optimizer == "natural_gradient" or (many and isinstance(method, SparseKL)):
+        return Way(
+            method, partial(fit_stochastic, plan), lbfgsb.maximise, plan.steps, stochastic=True
+        )
     by_scg = optimizer == "scg" or (optimizer == "auto" and isinstance(method, _MEAN_FIELD))
     train = ivm_trainer(n_active) if isinstance(method, IVM) else fit_collapsed
     return Way(method, train, scg.maximise if by_scg else lbfgsb.maximise)

@@ -71,7 +71,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         inducing_init="kmeans",
         learn_kernel=True,
         learn_inducing=True,
-        max_iter=1000,
+        max_iter=None,
         tol=1e-5,
         standardize=True,
         jitter=1e-6,

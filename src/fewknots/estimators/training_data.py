@@ -13,6 +13,8 @@ from ..data.standardise import Standardiser
 from ..exceptions import InputWarning
 from ..kernels import Kernel
 
+_FEW_ROWS = 20_000
+
 
 class TwoClasses(NamedTuple):
     """The two labels in sorted order, and each row's as -1 or +1."""
@@ -102,7 +104,8 @@ def starting_points(
         if not np.all(np.isfinite(Z)):
             raise ValueError("inducing_points holds NaN or infinity.")
         return standardiser(Z)
-    distinct = np.unique(X, axis=0)
+    # Among many rows there are enough distinct ones, and sorting them would take long.
+    distinct = np.unique(X, axis=0) if len(X) <= _FEW_ROWS else X
     if n_inducing == "auto":
         count = min(inducing.automatic_count(len(distinct)), len(distinct))
     else:

@@ -31,7 +31,7 @@ class Evaluated(NamedTuple):
 
     evidence: Float[Array, ""]
     d_kernel: Kernel
-    d_points: Float[Array, "M D"] | None
+    d_points: Any  # M×D, or None without inducing points
     d_likelihood: Likelihood
     memory: Any  # where the next evaluation starts
     held: Any  # what the posterior is made of

@@ -73,6 +73,7 @@ class Fitted(NamedTuple):
     """What a fit leaves behind."""
 
     posterior: Posterior
+    held: Any  # what the posterior was made of
     model: Model
     evidence: float
     gradient: EvidenceGradient
@@ -82,7 +83,7 @@ class Fitted(NamedTuple):
     jitter: float
 
 
-Report = Callable[[float], bool]
+Report = Callable[..., bool]  # (bound, iterations since the last report = 1) -> stop?
 
 
 class Evaluation(NamedTuple):
@@ -231,6 +232,7 @@ def finish(
     )
     return Fitted(
         problem.method.posterior(model.kernel, model.Z, problem.rows, found.held),
+        found.held,
         model,
         float(found.evidence),
         gradient,
