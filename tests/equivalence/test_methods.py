@@ -232,13 +232,16 @@ def test_extreme_variances_give_finite_answers(method, variance):
     np.testing.assert_allclose(np.exp(p).sum(axis=1), 1.0, rtol=1e-9)
 
 
-@pytest.mark.parametrize("method", CLASSIFICATION)
-def test_confidently_wrong_rows(method):
+@pytest.mark.parametrize(
+    ("method", "link"),
+    [*((method, "probit") for method in CLASSIFICATION), ("ep", "logit"), ("full_kl", "logit")],
+)
+def test_confidently_wrong_rows(method, link):
     """One label against two hundred equal neighbours: log Φ is far in its tail."""
     X_tight = np.vstack([1e-3 * RNG.normal(size=(200, 2)), np.zeros((1, 2))])
     y = np.append(np.ones(200, int), -1)
     points = X_tight[:5] + 0.1 * RNG.normal(size=(5, 2)) if method in SPARSE else None
-    clf = fitted(method, points, kernel=RBF([1.0, 1.0], 100.0), X=X_tight, y=y)
+    clf = fitted(method, points, kernel=RBF([1.0, 1.0], 100.0), X=X_tight, y=y, likelihood=link)
     assert np.isfinite(clf.log_evidence_)
     mean, variance = clf.predict_latent(np.zeros((1, 2)))
     assert mean[0] > 0

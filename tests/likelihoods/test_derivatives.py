@@ -77,6 +77,9 @@ def test_tilted_moments(float64, link, sign):
     )
     # what keeps expectation propagation's sites positive
     assert np.all(np.asarray(found.curvature) * VARIANCE < 1.0)
+    far = tilted(Bernoulli(link), y, np.array([-300.0, -40, -9, -1, 1, 9, 40, 300]), 0.01 + 0 * F)
+    assert np.all(np.asarray(far.curvature) >= 0.0)
+    assert np.all(np.isfinite(np.asarray(far.log_prob)))
 
 
 def test_gaussian_noise(float64):

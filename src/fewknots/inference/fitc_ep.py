@@ -6,6 +6,11 @@ experiments show what that does to Z.
 
 Equal rows share a_nᵀv but each has an ε_n of its own, so they are never merged into one.
 
+| symbol | name here  | shape  |
+|--------|------------|--------|
+| A, κ   | features.* | N×M, N |
+| b, g   | sites.*    | N, N   |
+
 Cost: O(NM²) a sweep; no N×N array is ever made.
 """
 

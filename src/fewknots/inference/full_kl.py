@@ -6,6 +6,12 @@ The best covariance has the form Σ = (K⁻¹ + diag b)⁻¹ (Opper & Archambeau
 and g, not N². It is the limit Z = X of the sparse method (section 4), and the code says so: the
 same rule (rules.py) and the same solver with the full prior in place of the sparse one.
 
+| symbol | name here         | shape |
+|--------|-------------------|-------|
+| K      | prior.covariance  | N×N   |
+| b, g   | found.sites       | N, N  |
+| μ, σ²  | belief.mean, variance | N, N |
+
 Cost: O(N³) a pass, memory O(N²).
 """
 

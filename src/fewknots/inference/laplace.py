@@ -8,6 +8,14 @@ beside (R) of priors.py the derivative for K has the part through f̂ (their eq.
 
     tᵀ dK α,   t = (I - WΣ) s,   s_n = -½ Σ_nn ∂W_n/∂f̂_n,   α = ∇log p(y|f̂) = K⁻¹f̂.
 
+| symbol  | name here            | shape |
+|---------|----------------------|-------|
+| f̂       | belief.mean          | N     |
+| W       | sites.precision      | N     |
+| α       | slope                | N     |
+| s, t    | s, t                 | N, N  |
+| Σ       | posterior_covariance | N×N   |
+
 Cost: O(N³) a Newton step.
 """
 

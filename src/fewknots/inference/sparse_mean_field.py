@@ -1,4 +1,11 @@
-"""MFSp, the sparse mean field method of section 3.1: mean_field.py under Q = A Aᵀ."""
+"""MFSp, the sparse mean field method of section 3.1: mean_field.py under Q = A Aᵀ.
+
+Eq. (mf_sub) bounds p(y, g), and (MF) in mean_field.py is the bound that follows; symbols and shapes
+are there. The Gaussian predictor is section 3.1's N(Σ Kmm⁻¹ Kmn ḡ, Σ) in whitened coordinates:
+v given g is N(G Aᵀ g, G), G = (I + AᵀA)⁻¹.
+
+Cost: O(NM²) a Newton step and for the gradient; no N×N array is ever made.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar

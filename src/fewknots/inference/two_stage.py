@@ -11,6 +11,12 @@ The mean and the covariance do not see each other: m is the most probable v, fou
 `Mode` (rules.py), and S⁻¹ = I + Aᵀ diag(w) A whatever the labels are. With Z = X that is the MAP
 point and S⁻¹ = K⁻¹ + I, much like Laplace's approximation, and about as good.
 
+| symbol | name here             | shape |
+|--------|-----------------------|-------|
+| A, κ   | features.*            | N×M, N|
+| m, S   | belief.gaussian       | M, M×M|
+| μ, σ²  | belief.mean, variance | N, N  |
+
 Cost: O(NM²) a Newton step.
 """
 

@@ -122,16 +122,22 @@ def _tilted_logistic(mean, variance) -> tuple[Array, Array, Array]:
         E_{N(μ, σ²)}[s(f)] = exp(tμ + t²σ²/2) E_{N(μ + tσ², σ²)}[e⁻ᵗᶠ s(f)],   0 ≤ t ≤ 1,
 
     with t = -μ/σ², kept within [0, 1], so that the new mean is zero where it can be. The same
-    holds for s' = s(1 - s) and s'' = s'(1 - 2s), whose expectations are the derivatives.
+    holds for the derivatives. With p = 1 - s and ⟨·⟩ the average under s(f) N(f|μ, σ²)/Ẑ,
+
+        slope = ⟨p⟩,     curvature = ⟨s p⟩ - Var⟨p⟩ ≥ 0,
+
+    and the variance is that of p or of s, whichever is small: no digit of a tail is lost.
     """
     tilt = jnp.clip(-mean / jnp.maximum(variance, 1e-30), 0.0, 1.0)
 
     def tilted(f):
         at = _logit_derivatives(f)
         value = exp(at.log_prob - tilt * f)
-        return value, value * at.slope, value * at.slope * (2.0 * at.slope - 1.0)
+        small = jnp.where(mean > 0, at.slope, exp(at.log_prob))  # p or s
+        weighed = (at.slope, at.curvature, small, jnp.square(small))
+        return value, *(value * quantity for quantity in weighed)
 
-    value, first, second = expect(tilted, mean + tilt * variance, variance)
+    value, *sums = expect(tilted, mean + tilt * variance, variance)
+    slope, curvature, small, small_squared = (total / value for total in sums)
     log_prob = tilt * mean + 0.5 * jnp.square(tilt) * variance + jnp.log(value)
-    slope = first / value
-    return log_prob, slope, jnp.square(slope) - second / value
+    return log_prob, slope, curvature - (small_squared - jnp.square(small))
