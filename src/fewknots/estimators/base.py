@@ -188,7 +188,7 @@ class GPEstimator(BaseEstimator):
             )
         if fitted.status is Status.MAX_ITER:
             warnings.warn(
-                f"the fit had not converged after {fitted.iterations} iterations (max_iter); the "
+                f"the fit had not converged after max_iter={fitted.iterations} iterations; the "
                 "model is usable, and a larger max_iter or tol ends this warning.",
                 ConvergenceWarning,
                 stacklevel=5,
