@@ -92,6 +92,15 @@ def test_every_pass_sees_every_row_once():
     np.testing.assert_array_equal(np.sort(whole[600 * 15 : 600 * 16]), np.arange(600))
 
 
+def test_no_more_steps_than_asked_for(monkeypatch):
+    """Seven steps in a chunk of a hundred are the same as seven steps in a chunk of seven."""
+    in_a_large_chunk = small(max_iter=7).fit(X, y)
+    monkeypatch.setattr(stochastic, "_CHUNK", 7)
+    alone = small(max_iter=7).fit(X, y)
+    assert in_a_large_chunk.n_iter_ == alone.n_iter_ == 7
+    assert in_a_large_chunk.log_evidence_ == pytest.approx(alone.log_evidence_, rel=1e-12)
+
+
 def test_weights_count_in_expectation():
     weights = np.where(np.arange(600) < 100, 3.0, 1.0)
     held = {"learn_kernel": False, "learn_inducing": False, "inducing_points": X[:12]}

@@ -35,7 +35,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from ..likelihoods import Likelihood, Tilted
-from .method import Evaluated, HeldByRows, OverRows, always
+from .method import Evaluated, HeldByRows, OverRows, without_jitter
 from .priors import FullPrior
 from .sites import Belief, Direction, Rows, Running, Sites, log_partition
 
@@ -232,5 +232,5 @@ class EP(OverRows):
             likelihood,
             found.sites,
             HeldByRows.of(found.belief.gaussian),
-            *always(found.evidence),
+            *without_jitter(found.evidence),
         )

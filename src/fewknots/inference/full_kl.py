@@ -18,7 +18,7 @@ Cost: O(N³) a pass, memory O(N²).
 from dataclasses import dataclass
 
 from ..optimize.natural_gradient import solve_sites
-from .method import Evaluated, HeldByRows, OverRows, always, likelihood_gradient
+from .method import Evaluated, HeldByRows, OverRows, likelihood_gradient, without_jitter
 from .priors import FullPrior
 from .rules import Variational
 
@@ -42,5 +42,5 @@ class FullKL(OverRows):
             likelihood_gradient(likelihood, rows, belief.mean, belief.variance),
             found.sites,
             HeldByRows.of(belief.gaussian),
-            *always(found.objective),
+            *without_jitter(found.objective),
         )

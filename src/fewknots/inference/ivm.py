@@ -32,7 +32,7 @@ from jaxtyping import Array, Float, Int
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from .ep import EP
-from .method import Evaluated, HeldByRows, OverRows, always
+from .method import Evaluated, HeldByRows, OverRows, without_jitter
 from .priors import FullPrior
 from .sites import Rows, Sites, log_partition, prior_sites
 
@@ -128,5 +128,5 @@ class IVM(OverRows):
             likelihood,
             memory,
             HeldByRows.of(belief.gaussian),
-            *always(evidence),
+            *without_jitter(evidence),
         )

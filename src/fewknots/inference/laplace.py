@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from ..optimize.natural_gradient import solve_sites
-from .method import Evaluated, HeldByRows, OverRows, always
+from .method import Evaluated, HeldByRows, OverRows, without_jitter
 from .priors import FullPrior
 from .rules import Mode
 
@@ -54,5 +54,5 @@ class Laplace(OverRows):
             likelihood,
             sites,
             HeldByRows.of(belief.gaussian),
-            *always(evidence),
+            *without_jitter(evidence),
         )

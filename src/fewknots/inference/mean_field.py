@@ -46,7 +46,7 @@ from ..linalg import precision_factor
 from ..normal import lower_tail
 from ..optimize.natural_gradient import rounding
 from .features import FeatureCotangents, Features
-from .method import Evaluated, HeldByRows, OverRows, always
+from .method import Evaluated, HeldByRows, OverRows, without_jitter
 from .priors import FullPrior
 from .sites import Sites
 
@@ -261,7 +261,7 @@ class MeanField(OverRows):
             likelihood,
             found.centre,
             (held, Factors(found.centre, sigma, rows.y, held.projection)),
-            *always(found.bound),
+            *without_jitter(found.bound),
         )
 
     def posterior(self, kernel, Z, rows, held):

@@ -145,6 +145,6 @@ def likelihood_gradient(
     return jax.grad(data_term)(likelihood)
 
 
-def always(value: Array) -> tuple[Array, Array]:
+def without_jitter(value: Array) -> tuple[Array, Array]:
     """(jitter 0, finite?) for methods that factorise no Kmm."""
     return jnp.zeros_like(value), jnp.isfinite(value)

@@ -36,6 +36,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float
 
+from ..arrays import AnyArray
 from ..exceptions import NumericalError, NumericalWarning
 from ..inference.features import project
 from ..inference.method import Evaluated, HeldByPoints
@@ -68,10 +69,10 @@ class State(NamedTuple):
 
 
 class Rates(NamedTuple):
-    """How far a step goes."""
+    """How far a step goes; for a chunk, one number a step."""
 
-    natural: Float[Array, ""]
-    adam: Float[Array, ""]
+    natural: Float[AnyArray, "..."]
+    adam: Float[AnyArray, "..."]
 
 
 class Plan(NamedTuple):
@@ -113,7 +114,7 @@ def fit_stochastic(plan: Plan, problem: Problem, report: Report) -> Fitted:
         now = _share(done, plan, started)
         steps = min(_CHUNK, plan.steps - done)
         after = _share(done + steps, plan, started)
-        fractions = np.linspace(now, max(now, after), _CHUNK)
+        fractions = np.linspace(now, max(now, after), steps)
         rates = _rates(fractions, slowdown, rows.y.dtype)
         batches = _batches(problem.rows, plan.batch_size, seed, done)
         new, bound = _run_chunk(state, frozen, rows, batches, rates, total_weight, problem.jitter)
@@ -154,7 +155,9 @@ def _share(done: int, plan: Plan, started: float) -> float:
 def _rates(fractions, slowdown: float, dtype) -> Rates:
     natural = _FIRST_NATURAL * (_LAST_NATURAL / _FIRST_NATURAL) ** np.minimum(1.0, 2.0 * fractions)
     adam = _ADAM_RATE * 0.5 * (1.0 + np.cos(np.pi * fractions))
-    return Rates((slowdown * natural).astype(dtype), (slowdown * adam).astype(dtype))
+    # Every chunk has the same number of steps, to be compiled once; those too many stand still.
+    idle = (0, _CHUNK - len(fractions))
+    return Rates(*(np.pad(slowdown * rate, idle).astype(dtype) for rate in (natural, adam)))
 
 
 def _batches(rows: Rows, size: int, seed: int, done: int) -> np.ndarray:
