@@ -8,6 +8,7 @@ _HOME = Path(__file__).resolve().parent.parent / ".bench"
 
 REQUIREMENTS = {
     "gpflow": ["gpflow==2.11.2", "tensorflow==2.21.0", "tf-keras==2.21.0"],
+    "gpytorch": ["torch==2.13.0", "gpytorch==1.15.2", "pyarrow", "numpy"],
 }
 
 

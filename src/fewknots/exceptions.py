@@ -11,9 +11,25 @@ class ModelFileError(ValueError):
     """A model file cannot be read: the message says what is wrong with it."""
 
 
+class DataError(ValueError):
+    """A table cannot be used: the message says what is wrong with it, and in which row."""
+
+
+class CheckpointError(ValueError):
+    """A run cannot be taken up again from its folder: the message says why."""
+
+
 class NumericalWarning(UserWarning):
     """A fit went on after a repair: the message says which."""
 
 
 class InputWarning(UserWarning):
     """The input was usable but is probably not what was meant: the message says why."""
+
+
+class CheckpointWarning(UserWarning):
+    """A checkpoint was passed over: the message says which and why."""
+
+
+class InterruptedFitWarning(UserWarning):
+    """A fit was interrupted and ended with what it had: the message says when."""

@@ -27,6 +27,7 @@ FORMAT_VERSION = 1
 _KERNEL_CLASSES = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
 _POSTERIORS = {cls.__name__: cls for cls in (GaussianPosterior, MixturePosterior)}
 _HISTORY = {"iteration": np.int64, "seconds": np.float64, "bound": np.float64}
+_HISTORY_OF_SOME = {"held_out_nlp": np.float64}
 _LABEL_DTYPE = re.compile(r"\|b1|[<|][iu][1248]|<f[248]|<U\d{1,4}|object")
 
 
@@ -43,7 +44,7 @@ def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
         "format": FORMAT_VERSION,
         "fewknots": __version__,
         "estimator": type(estimator).__name__,
-        "arguments": _encode_arguments(estimator.get_params(deep=False)),
+        "arguments": encode_arguments(estimator.get_params(deep=False)),
         "kernel": _encode_kernel(estimator.kernel_),
         "posterior": type(estimator.posterior_).__name__,
         "targets": estimator._targets_header(_encode_array),
@@ -107,7 +108,9 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
     estimator.n_evaluations_ = int(training["n_evaluations"])
     estimator.converged_ = bool(training["converged"])
     length = arrays["history.bound"].shape
-    estimator.history_ = {k: _array(arrays, f"history.{k}", d, length) for k, d in _HISTORY.items()}
+    some = {k: d for k, d in _HISTORY_OF_SOME.items() if f"history.{k}" in arrays}
+    columns = _HISTORY | some
+    estimator.history_ = {k: _array(arrays, f"history.{k}", d, length) for k, d in columns.items()}
     return estimator
 
 
@@ -152,11 +155,14 @@ def _array(arrays, name, dtype, shape) -> np.ndarray:
 # --- arguments, kernels and small arrays as JSON --------------------------------------------------
 
 
-def _encode_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+def encode_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Constructor arguments as JSON, without those that are not part of a model."""
     encoded = {}
     for name, value in arguments.items():
         if name == "callback":
             continue
+        if isinstance(value, PathLike):
+            value = str(value)
         if name == "random_state" and not isinstance(value, int | np.integer | None):
             continue  # a generator's state is not part of the model
         encoded[name] = _encode(value)

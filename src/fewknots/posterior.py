@@ -33,7 +33,7 @@ from jaxtyping import Array, Float
 from .arrays import AnyArray
 from .data.blocks import map_blocks
 from .kernels import Kernel
-from .precision import computing_in
+from .precision import compiled, computing_in
 
 
 @runtime_checkable
@@ -145,7 +145,7 @@ def from_whitened(
     return held_by_points(kernel, points, U.T @ whitener, mean @ U, 1.0 - variances)
 
 
-@jax.jit
+@compiled
 def _marginals(state, X: Float[Array, "B D"]):
     kernel, points, projection, mean, shrink = state
     a = kernel(X, points) @ projection.T

@@ -1,49 +1,86 @@
-"""What a running fit tells: its history, the user's callback, a line on the terminal."""
+"""What a running fit tells: its history, the user's callbacks, a line on the terminal.
 
+It also listens: to callbacks that ask it to stop, to the clock, and to Ctrl-C, after which a fit
+ends at the next iteration with the model it has. A second Ctrl-C interrupts at once.
+"""
+
+import signal
+import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
-from typing import NamedTuple
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+Callback = Callable[["Progress"], object]
+
 
 class Progress(NamedTuple):
-    """One moment of a fit, as a callback sees it."""
+    """One moment of a fit, as a callback sees it; the last four only with minibatches."""
 
     iteration: int
     seconds: float
-    bound: float
-
-
-Callback = Callable[[Progress], object]
+    bound: float  # with minibatches an estimate, averaged over the steps since the last moment
+    passes: float | None = None  # over all rows
+    rows_per_second: float | None = None
+    held_out_nlp: float | None = None
+    seconds_left: float | None = None
 
 
 class Reporter:
     """Called with the bound after every iteration or few; returns True when the fit should stop."""
 
-    def __init__(self, callback: Callback | None, verbose: int, max_iter: int):
-        self.callback = callback
+    def __init__(
+        self,
+        callback: Callback | None,
+        verbose: int,
+        max_iter: int,
+        max_time: float | None = None,
+        task: Callable[[Progress], bool] | None = None,
+    ):
+        """`task` is a second callback, for scikit-learn's own."""
+        self.callbacks = [c for c in (callback, task) if c is not None]
         self.moments: list[Progress] = []
         self.started = time.perf_counter()
-        self._display = _terminal_display() if verbose else None
-        self._max_iter = max_iter
+        self.interrupted = False
+        self._max_time = max_time
+        self._display = _Display(max_iter) if verbose else None
+        self._signals = _Interruption()
 
-    def __call__(self, bound: float, iterations: int = 1) -> bool:
+    def __call__(
+        self,
+        bound: float,
+        iterations: int = 1,
+        rows: int = 0,
+        passes: float | None = None,
+        held_out_nlp: float | None = None,
+        share: float | None = None,
+    ) -> bool:
+        """`share` of the run is over; `rows` were seen since the last moment."""
         seconds = time.perf_counter() - self.started
-        before = self.moments[-1].iteration if self.moments else 0
-        now = Progress(before + iterations, seconds, bound)
+        before = self.moments[-1] if self.moments else Progress(0, 0.0, bound)
+        now = Progress(
+            before.iteration + iterations,
+            seconds,
+            bound,
+            passes,
+            rows / max(seconds - before.seconds, 1e-9) if rows else None,
+            held_out_nlp,
+            seconds * (1.0 - share) / share if share else None,
+        )
         self.moments.append(now)
         if self._display is not None:
-            self._display.update(
-                self._task, completed=now.iteration, bound=f"{bound:.3f}", total=self._max_iter
-            )
-        return self.callback is not None and self.callback(now) is True
+            self._display.show(now)
+        asked = [callback(now) is True for callback in self.callbacks]
+        self.interrupted = self._signals.seen
+        late = self._max_time is not None and seconds >= self._max_time
+        return any(asked) or self.interrupted or late
 
     def __enter__(self) -> "Reporter":
+        self._signals.listen()
         if self._display is not None:
             self._display.start()
-            self._task = self._display.add_task("fitting", total=self._max_iter, bound="compiling")
         return self
 
     def __exit__(
@@ -52,29 +89,92 @@ class Reporter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._signals.leave()
         if self._display is not None:
             self._display.stop()
 
     def history(self) -> dict[str, np.ndarray]:
-        """The whole run as columns: iteration, seconds, bound."""
-        columns = zip(*self.moments, strict=True) if self.moments else ((), (), ())
-        iteration, seconds, bound = (np.array(column) for column in columns)
-        return {
-            "iteration": iteration.astype(np.int64),
-            "seconds": seconds.astype(np.float64),
-            "bound": bound.astype(np.float64),
+        """The whole run as columns: iteration, seconds, bound, and the held-out NLP if any."""
+        columns = {
+            "iteration": np.array([m.iteration for m in self.moments], np.int64),
+            "seconds": np.array([m.seconds for m in self.moments], np.float64),
+            "bound": np.array([m.bound for m in self.moments], np.float64),
         }
+        if any(m.held_out_nlp is not None for m in self.moments):
+            scores = [m.held_out_nlp for m in self.moments]
+            columns["held_out_nlp"] = np.array(scores, np.float64)
+        return columns
+
+    def take_up(self, history: dict[str, np.ndarray]) -> None:
+        """Go on from the history of an earlier part of the run."""
+        scores = history.get("held_out_nlp", np.full(len(history["bound"]), None))
+        rows = zip(history["iteration"], history["seconds"], history["bound"], scores, strict=True)
+        self.moments = [
+            Progress(int(i), float(s), float(b), held_out_nlp=None if n is None else float(n))
+            for i, s, b, n in rows
+        ]
+        if self.moments:
+            self.started -= self.moments[-1].seconds
 
 
-def _terminal_display():
-    from rich.console import Console  # here: only a verbose fit needs it
-    from rich.progress import Progress as Bar
-    from rich.progress import TextColumn, TimeElapsedColumn
+class _Interruption:
+    """Remembers the first Ctrl-C instead of raising it. Only a main thread may listen."""
 
-    return Bar(
-        TextColumn("fewknots"),
-        TextColumn("iteration {task.completed:.0f} of at most {task.total:.0f}"),
-        TextColumn("bound {task.fields[bound]}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-    )
+    def __init__(self) -> None:
+        self.seen = False
+        self._before: Any = None
+
+    def listen(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        before = signal.getsignal(signal.SIGINT)
+        if before is signal.default_int_handler:  # what others do with Ctrl-C is theirs
+            self._before = before
+            signal.signal(signal.SIGINT, self._remember)
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        self.seen = True
+        signal.signal(signal.SIGINT, self._before)
+
+    def leave(self) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+
+class _Display:
+    """The line on the terminal."""
+
+    def __init__(self, max_iter: int) -> None:
+        from rich.console import Console  # here: only a verbose fit needs it
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        self._bar = Bar(
+            TextColumn("fewknots"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+        )
+        self._max_iter = max_iter
+
+    def start(self) -> None:
+        self._bar.start()
+        self._task = self._bar.add_task("fitting", total=1.0, state="compiling")
+
+    def stop(self) -> None:
+        self._bar.stop()
+
+    def show(self, now: Progress) -> None:
+        parts = [f"iteration {now.iteration}", f"bound {now.bound:.3f}"]
+        share = now.iteration / self._max_iter
+        if now.seconds_left is not None:
+            share = now.seconds / max(now.seconds + now.seconds_left, 1e-9)
+            parts += [
+                f"{now.passes:.2f} passes",
+                f"{now.rows_per_second:,.0f} rows/s",
+                f"{now.seconds_left:.0f} s left",
+            ]
+        if now.held_out_nlp is not None:
+            parts.insert(2, f"held-out NLP {now.held_out_nlp:.4f}")
+        self._bar.update(self._task, completed=share, state=", ".join(parts))

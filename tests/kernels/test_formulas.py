@@ -112,13 +112,21 @@ def test_matrices_are_symmetric_and_positive(seed, kernel, scale):
 @pytest.mark.parametrize("inputs", [2, 40])
 def test_squared_distance_in_both_forms(inputs, float64):
     X, Z = RNG.normal(size=(6, inputs)) + 100.0, RNG.normal(size=(4, inputs)) + 100.0
-    want = np.sum((X[:, None] - Z[None]) ** 2, axis=-1)
-    np.testing.assert_allclose(squared_distance(jnp.asarray(X), jnp.asarray(Z)), want, rtol=1e-11)
+    scale = RNG.uniform(0.5, 2.0, size=inputs)
+    apart = (X[:, None] - Z[None]) / scale
+    arguments = jax.tree.map(jnp.asarray, (X, Z, scale))
+    found, pullback = jax.vjp(squared_distance, *arguments)
+    np.testing.assert_allclose(found, np.sum(apart**2, axis=-1), rtol=1e-11)
     G = jnp.asarray(RNG.normal(size=(6, 4)))
-    _, pullback = jax.vjp(squared_distance, jnp.asarray(X), jnp.asarray(Z))
-    dX, dZ = pullback(G)
-    np.testing.assert_allclose(dX, 2 * np.einsum("nm,nmd->nd", G, X[:, None] - Z[None]), atol=1e-10)
-    np.testing.assert_allclose(dZ, 2 * np.einsum("nm,nmd->md", G, Z[None] - X[:, None]), atol=1e-10)
+    dX, dZ, d_scale = pullback(G)
+    np.testing.assert_allclose(dX, 2 * np.einsum("nm,nmd->nd", G, apart) / scale, atol=1e-10)
+    np.testing.assert_allclose(dZ, -2 * np.einsum("nm,nmd->md", G, apart) / scale, atol=1e-10)
+    want = -2 * np.einsum("nm,nmd->d", G, apart**2) / scale
+    np.testing.assert_allclose(d_scale, want, atol=1e-10)
+    # one scale for all: the sum of the derivatives at equal scales
+    one = jax.vjp(squared_distance, *arguments[:2], jnp.asarray(0.7))[1](G)[2]
+    each = jax.vjp(squared_distance, *arguments[:2], jnp.full(inputs, 0.7))[1](G)[2]
+    np.testing.assert_allclose(one, jnp.sum(each), rtol=1e-10)
 
 
 def test_names_mean_kernels():

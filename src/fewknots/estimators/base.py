@@ -1,6 +1,7 @@
 """What the classifier and the regressor share: the order of a fit, its attributes, its manners."""
 
 import warnings
+from collections.abc import Callable
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -17,17 +18,26 @@ from ..data.blocks import padded, rounded_up
 from ..data.merge import merge_equal_rows
 from ..data.standardise import Standardiser
 from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
-from ..exceptions import NumericalWarning
+from ..exceptions import InterruptedFitWarning, NumericalWarning
 from ..inference.sites import Rows
 from ..kernels import as_kernel
 from ..likelihoods import Likelihood
 from ..optimize.lbfgsb import Status
-from ..precision import computing_in, resolve_dtype
+from ..precision import (
+    DEVICES,
+    computing_in,
+    on_device,
+    resolve_dtype,
+    resolve_jitter,
+    training,
+)
 from ..progress import Reporter
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
 from .methods import Way, check_weights
+from .minibatches import Table, Warm, check_same_width, fit_table, table_in_memory
 from .parameters import number, one_of, switch, whole_number
+from .sklearn_callbacks import BOOKKEEPING, CallbackSupportMixin, begin_fit, end_fit, with_callbacks
 from .training_data import starting_points
 
 _ENOUGH_ROWS = 10_000  # to see how far each input spreads
@@ -41,38 +51,50 @@ class Targets(NamedTuple):
     likelihood: Likelihood
 
 
-class GPEstimator(BaseEstimator):
+class GPEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of GPClassifier and GPRegressor."""
 
     _likelihood: Any
     posterior_: Any
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None):
         """Fit to rows X (array or table) with targets y.
 
         sample_weight : array of shape (n_rows,), optional
             Multiplies each row's log likelihood; a weight of 2 equals the row given twice.
         """
+        self._task = begin_fit(self, X, y)
+        self._all_or_nothing(lambda: self._fit(X, y, sample_weight))
+        end_fit(self, X, y)
+        return self
+
+    def _all_or_nothing(self, fit: Callable[[], Any]):
+        """Whatever goes wrong, an estimator that was fitted before still works."""
         before = self.__dict__.copy()
         try:
-            return self._fit(X, y, sample_weight)
+            with on_device(self.device):
+                fit()
         except BaseException:
-            # Whatever went wrong, an estimator that was fitted before still works.
-            self.__dict__ = before
+            now = self.__dict__
+            self.__dict__ = before | {name: now[name] for name in BOOKKEEPING if name in now}
             raise
+        finally:
+            self.__dict__.pop("_task", None)
+        return self
 
-    def _fit(self, X, y, sample_weight):
+    def _fit(self, X, y, sample_weight, *known):
         self._check_parameters()
-        dtype = resolve_dtype(self.dtype)
+        warm = self._warm()
         X, y = validate_data(
             self, with_numeric_columns(X), y, dtype=np.float64, y_numeric=self._numeric_targets
         )
         names = getattr(self, "feature_names_in_", None)
         check_magnitude(X, names)
-        y, weights = self._targets(X, y, sample_weight)
+        y, weights = self._targets(X, y, sample_weight, *known)
         way = self._way(len(X))
         check_weights(way.method, weights)
-        if way.stochastic:  # finding equal rows among many costs more than it saves
+        if way.plan is not None:  # finding equal rows among many costs more than it saves
             X, y, weights = (column[weights > 0] for column in (X, y, weights))
         elif way.method.weights == "whole":  # each row has a part of its own
             copies = weights.astype(int)
@@ -84,21 +106,51 @@ class GPEstimator(BaseEstimator):
         else:
             X, y, weights = merge_equal_rows(X, y, weights)
         warn_of_constant_columns(X, names)
+        self._standardiser = self._chosen_standardiser(X, weights, warm)
         targets = self._likelihood_of(y, weights)
-        self._standardiser = (
-            Standardiser.fitted(X, weights)
-            if self.standardize
-            else Standardiser.identity(X.shape[1])
-        )
-        problem = self._problem(self._standardiser(X), targets, way, dtype)
-        with (
-            computing_in(dtype),
-            Reporter(self.callback, self.verbose, problem.max_iter) as reporter,
-        ):
+        if way.plan is not None:
+            table = table_in_memory(X, targets.y, weights, self._standardiser)
+            self._fit_table(table, way, targets.likelihood, warm)
+        else:
+            self._fit_full_batch(self._standardiser(X), targets, way, warm)
+
+    def _warm(self) -> Warm | None:
+        """What the last fit knows, if this one is to begin with it."""
+        if not getattr(self, "warm_start", False) or not hasattr(self, "posterior_"):
+            return None
+        return Warm(self.kernel_, self.posterior_, self._standardiser)
+
+    def _chosen_standardiser(self, X, weights, warm: Warm | None) -> Standardiser:
+        if warm is not None:
+            check_same_width(warm, X.shape[1])
+            return warm.standardiser
+        if not self.standardize:
+            return Standardiser.identity(X.shape[1])
+        return Standardiser.fitted(X, weights)
+
+    def _fit_table(self, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None) -> None:
+        with training():
+            fitted, reporter = fit_table(self, table, way, likelihood, warm)
+        self._keep(fitted, way, reporter, np.ones(table.n_rows))
+
+    def _fit_full_batch(self, X, targets: Targets, way: Way, warm: Warm | None) -> None:
+        for name, nothing in (("checkpoint", None), ("validation_fraction", None)):
+            if getattr(self, name, nothing) is not nothing:
+                raise ValueError(
+                    f"{name} is for training by minibatches, and {len(X)} distinct rows are fitted "
+                    "in full batch. Leave it out, or set optimizer='natural_gradient'."
+                )
+        dtype = resolve_dtype(self.dtype)
+        problem = self._problem(X, targets, way, dtype, warm)
+        max_time = getattr(self, "max_time", None)
+        reporter = self._reporter(problem.max_iter, max_time)
+        with computing_in(dtype), training(), reporter:
             fitted = way.train(problem, reporter)
-        self.method_ = way.method.name
-        self._keep(fitted, way, reporter, weights)
-        return self
+        self._keep(fitted, way, reporter, targets.weights)
+
+    def _reporter(self, max_iter: int, max_time: float | None) -> Reporter:
+        task = getattr(self, "_task", None)
+        return Reporter(self.callback, self.verbose, max_iter, max_time, task)
 
     def _check_parameters(self) -> None:
         one_of("inducing_init", self.inducing_init, inducing.METHODS)
@@ -107,19 +159,27 @@ class GPEstimator(BaseEstimator):
         if self.max_iter is not None:
             whole_number("max_iter", self.max_iter, 1)
         number("tol", self.tol, positive=False)
-        number("jitter", self.jitter, positive=True)
+        if self.jitter is not None:
+            number("jitter", self.jitter, positive=True)
+        one_of("device", self.device, DEVICES)
         for name in ("ard", "learn_kernel", "learn_inducing", "standardize"):
             switch(name, getattr(self, name))
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable or None, got {self.callback!r}.")
 
-    def _problem(self, X, targets: Targets, way: Way, dtype: np.dtype) -> Problem:
+    def _problem(
+        self, X, targets: Targets, way: Way, dtype: np.dtype, warm: Warm | None
+    ) -> Problem:
         rng = check_random_state(self.random_state)
         some = slice(None, None, max(1, len(X) // _ENOUGH_ROWS))
         spread = Standardiser.fitted(X[some], targets.weights[some]).scale
         kernel = as_kernel(self.kernel).prepared(spread, self.ard)
         Z = None
-        if way.method.sparse:
+        if warm is not None:
+            kernel = warm.kernel
+        if warm is not None and way.method.sparse:
+            Z = warm.posterior.points.astype(dtype)
+        elif way.method.sparse:
             with computing_in(np.dtype(np.float64)):
                 Z = starting_points(
                     self.inducing_points,
@@ -131,8 +191,7 @@ class GPEstimator(BaseEstimator):
                     targets.weights,
                     rng,
                 ).astype(dtype)
-        filled_up = not (way.stochastic or way.method.weights == "whole")
-        size = rounded_up(len(X)) if filled_up else len(X)
+        size = len(X) if way.method.weights == "whole" else rounded_up(len(X))
         no_weight = np.zeros(size - len(X))
 
         def cast(parameters):
@@ -152,7 +211,7 @@ class GPEstimator(BaseEstimator):
             ),
             method=way.method,
             maximise=way.maximise,
-            jitter=float(self.jitter),
+            jitter=resolve_jitter(self.jitter, dtype),
             max_iter=way.iterations if self.max_iter is None else int(self.max_iter),
             tol=float(self.tol),
             rng=rng,
@@ -162,12 +221,13 @@ class GPEstimator(BaseEstimator):
         self, fitted: Fitted, way: Way, reporter: Reporter, weights: Float[np.ndarray, " N"]
     ) -> None:
         """Set the fitted attributes and say what the user should know."""
+        self.method_ = way.method.name
         self._likelihood = fitted.model.likelihood
         self.posterior_ = fitted.posterior
         self.kernel_ = fitted.model.kernel
         gradient = fitted.gradient
         self.inducing_points_ = self._standardiser.undo(fitted.posterior.points)
-        if gradient.inducing_points is not None:
+        if gradient is not None and gradient.inducing_points is not None:
             gradient = gradient._replace(
                 inducing_points=gradient.inducing_points / self._standardiser.scale
             )
@@ -178,26 +238,35 @@ class GPEstimator(BaseEstimator):
         self.n_evaluations_ = fitted.evaluations
         self.converged_ = fitted.status is Status.CONVERGED
         self.history_ = reporter.history()
-        if fitted.jitter > 1.5 * self.jitter:
+        jitter = resolve_jitter(self.jitter, fitted.posterior.points.dtype)
+        if fitted.jitter > 1.5 * jitter:
             warnings.warn(
                 f"the inducing points' covariance needed a jitter of {fitted.jitter:.0e} instead "
-                f"of {self.jitter:.0e}: points are nearly equal for this kernel and dtype. The "
+                f"of {jitter:.0e}: points are nearly equal for this kernel and dtype. The "
                 "fit is sound; fewer inducing points or dtype='float64' avoid this.",
                 NumericalWarning,
-                stacklevel=5,
+                stacklevel=6,
+            )
+        if reporter.interrupted:
+            warnings.warn(
+                f"interrupted after {fitted.iterations} iterations; the model is what had been "
+                "learned by then.",
+                InterruptedFitWarning,
+                stacklevel=6,
             )
         if fitted.status is Status.MAX_ITER:
             warnings.warn(
                 f"the fit had not converged after max_iter={fitted.iterations} iterations; the "
                 "model is usable, and a larger max_iter or tol ends this warning.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
         """Mean and variance of the latent function f at each row."""
         rows = self._rows(X)
-        return prediction.marginals(self.posterior_, self._standardiser, rows)
+        with on_device(self.device):
+            return prediction.marginals(self.posterior_, self._standardiser, rows)
 
     def _rows(self, X: Any) -> Float[np.ndarray, "N D"]:
         """New rows, checked against those of the fit."""

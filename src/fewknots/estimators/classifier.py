@@ -5,30 +5,41 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from .. import prediction
+from ..data.tables import check_magnitude, with_numeric_columns
 from ..exceptions import ModelFileError
 from ..inducing import automatic_count
+from ..inference.sites import Rows
+from ..inference.sparse_kl import SparseKL
 from ..likelihoods import LINKS, Bernoulli
-from ..training.stochastic import automatic_plan
-from .base import GPEstimator, Targets
+from ..posterior import GaussianPosterior
+from ..precision import on_device, training
+from ..training.schedule import Plan, automatic_plan
+from ..training.steps import STOCHASTIC
+from .base import Targets
 from .methods import (
     CLASSIFICATION,
     OPTIMIZERS,
     Way,
     check_inducing,
     check_link,
+    stochastic_optimizer,
     way_to_fit,
     with_options,
 )
-from .parameters import number, one_of, whole_number
-from .training_data import row_weights, two_classes
+from .minibatches import Warm, update
+from .parameters import number, one_of, switch, whole_number
+from .streaming import StreamingFits
+from .training_data import known_classes, row_weights, two_classes
 
 _MOST_ROWS_FULL = 300
+_UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
+_UPDATE_STEPS = 100
 
 
-class GPClassifier(ClassifierMixin, GPEstimator):
+class GPClassifier(ClassifierMixin, StreamingFits):
     """Gaussian process classifier for two classes, held by a few inducing points.
 
     The posterior over the latent function is summarised at M inducing points and fitted by
@@ -143,10 +154,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         max_time=None,
         max_iter=None,
         tol=1e-5,
+        validation_fraction=None,
+        checkpoint=None,
+        resume=False,
+        warm_start=False,
         standardize=True,
         class_weight=None,
-        jitter=1e-6,
+        jitter=None,
         dtype=None,
+        device="auto",
         random_state=None,
         verbose=0,
         callback=None,
@@ -166,10 +182,15 @@ class GPClassifier(ClassifierMixin, GPEstimator):
         self.max_time = max_time
         self.max_iter = max_iter
         self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.checkpoint = checkpoint
+        self.resume = resume
+        self.warm_start = warm_start
         self.standardize = standardize
         self.class_weight = class_weight
         self.jitter = jitter
         self.dtype = dtype
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
@@ -187,9 +208,20 @@ class GPClassifier(ClassifierMixin, GPEstimator):
             whole_number("batch_size", self.batch_size, 1)
         if self.max_time is not None:
             number("max_time", self.max_time, positive=True)
+        if self.validation_fraction is not None:
+            number("validation_fraction", self.validation_fraction, positive=True)
+            if self.validation_fraction >= 1.0:
+                raise ValueError(
+                    f"validation_fraction must be below 1, got {self.validation_fraction!r}."
+                )
+        for name in ("resume", "warm_start"):
+            switch(name, getattr(self, name))
+        if self.resume and self.checkpoint is None:
+            raise ValueError("resume=True needs the folder to go on from: checkpoint='...'.")
 
-    def _targets(self, X, y, sample_weight):
-        classes = two_classes(column_or_1d(y, warn=True))
+    def _targets(self, X, y, sample_weight, classes=None):
+        y = column_or_1d(y, warn=True)
+        classes = two_classes(y) if classes is None else known_classes(y, classes)
         self.classes_ = classes.labels
         weights = row_weights(sample_weight, self.class_weight, X, classes)
         return classes.signs, weights
@@ -197,28 +229,84 @@ class GPClassifier(ClassifierMixin, GPEstimator):
     def _likelihood_of(self, y, weights) -> Targets:
         return Targets(y, weights, Bernoulli(self.likelihood))
 
-    def _way(self, n_rows: int) -> Way:
+    def _way(self, n_rows: int, streamed: bool = False) -> Way:
         name = self.method
         if name == "auto":
             free_choice = (
                 self.n_inducing == "auto"
                 and self.inducing_points is None
-                and self.optimizer not in ("lbfgs", "natural_gradient")
+                and self.optimizer not in ("lbfgs", *STOCHASTIC)
+                and not (streamed or self.warm_start)
             )
             name = "full_kl" if free_choice and n_rows <= _MOST_ROWS_FULL else "sparse_kl"
         method = with_options(CLASSIFICATION[name], name, self.method_options)
         check_link(method, self.likelihood)
         check_inducing(method, self.n_inducing, self.inducing_points)
+        optimizer = stochastic_optimizer(method, self.optimizer, n_rows, streamed)
+        if optimizer is not None:
+            return Way(method, plan=self._plan(optimizer, n_rows))
         automatic = self.n_inducing == "auto"
         n_active = 2 * automatic_count(n_rows) if automatic else self.n_inducing
-        plan = automatic_plan(n_rows, self.batch_size, self.max_iter, self.max_time)
-        return way_to_fit(method, self.optimizer, n_active, plan, n_rows)
+        return way_to_fit(method, self.optimizer, n_active)
+
+    def _plan(self, optimizer: str, n_rows: int) -> Plan:
+        if self.inducing_points is not None:
+            n_inducing = len(self.inducing_points)
+        else:
+            automatic = self.n_inducing == "auto"
+            n_inducing = automatic_count(n_rows) if automatic else int(self.n_inducing)
+        return automatic_plan(
+            optimizer, n_rows, n_inducing, self.batch_size, self.max_iter, self.max_time
+        )
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None):
+        """Learn from more rows, each taken to be new.
+
+        The first call fits to its rows; it needs `classes`, both labels there will ever be, and
+        should see enough rows to learn kernel and inducing points from. Every later call lets its
+        rows inform the posterior of all rows before, and moves neither. After `fit`, or `load`,
+        every call is a later one. (To learn everything again from where it stands: `warm_start`.)
+        """
+        if not hasattr(self, "posterior_"):
+            if classes is None:
+                raise ValueError("the first call of partial_fit needs classes, the two labels.")
+            return self._all_or_nothing(lambda: self._fit(X, y, sample_weight, classes))
+        return self._all_or_nothing(lambda: self._update(X, y, sample_weight, classes))
+
+    def _update(self, X, y, sample_weight, classes) -> None:
+        self._check_parameters()
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes is {np.unique(classes).tolist()}, but in the first call it was "
+                f"{self.classes_.tolist()}."
+            )
+        if not isinstance(self.posterior_, GaussianPosterior):
+            raise ValueError(
+                "partial_fit continues a Gaussian posterior, which method_options="
+                "{'predictor': 'monte_carlo'} does not give."
+            )
+        X, y = validate_data(self, with_numeric_columns(X), y, dtype=np.float64, reset=False)
+        check_magnitude(X, getattr(self, "feature_names_in_", None))
+        signs, weights = self._targets(X, y, sample_weight, self.classes_)
+        warm = Warm(self.kernel_, self.posterior_, self._standardiser)
+        rows = Rows(self._standardiser(X), signs, weights)
+        plan = Plan("natural_gradient", min(len(X), _UPDATE_BATCH), _UPDATE_STEPS, None)
+        way = Way(SparseKL(), plan=plan)
+        so_far = self.log_evidence_
+        with training():
+            fitted, reporter = update(self, rows, warm, way, self._likelihood)
+        self._keep(fitted, way, reporter, weights)
+        # log p(new, old) = log p(old) + log p(new | old); the last given a posterior that is
+        # itself approximate, so that the sum is close to a bound but no longer one.
+        self.log_evidence_ += so_far
+        self.evidence_is_bound_ = False
 
     # --- prediction ---------------------------------------------------------------------------
 
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "N 2"]:
         """Log probability of each class, exact also where the probability underflows."""
-        return np.column_stack(prediction.log_probabilities(*self._at(X)))
+        with on_device(self.device):
+            return np.column_stack(prediction.log_probabilities(*self._at(X)))
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "N 2"]:
         """Probability of each class, in the order of `classes_`."""
@@ -226,7 +314,8 @@ class GPClassifier(ClassifierMixin, GPEstimator):
 
     def decision_function(self, X: Any) -> Float[np.ndarray, " N"]:
         """Above zero for `classes_[1]`: the probability p of it as Φ⁻¹(p), or log p/(1-p)."""
-        return prediction.decision(*self._at(X))
+        with on_device(self.device):
+            return prediction.decision(*self._at(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The more probable class of each row."""

@@ -1,7 +1,6 @@
 """From the argument `method` to an inference method and the training that goes with it."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,8 @@ from ..optimize import lbfgsb, scg
 from ..training.full_batch import Fitted, Problem, Report, fit_collapsed
 from ..training.ivm import ivm_trainer
 from ..training.joint import fit_jointly
-from ..training.stochastic import Plan, fit_stochastic
+from ..training.schedule import Plan
+from ..training.steps import STOCHASTIC
 
 CLASSIFICATION: dict[str, Callable[..., Method]] = {
     "sparse_kl": SparseKL,
@@ -35,45 +35,61 @@ CLASSIFICATION: dict[str, Callable[..., Method]] = {
     "ivm": IVM,
 }
 REGRESSION: dict[str, Callable[..., Method]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
-OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg", "natural_gradient")
+OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg", *STOCHASTIC)
 MOST_ROWS_FULL_BATCH = 20_000  # above, minibatches reach the same bound sooner
 _MEAN_FIELD = (MeanField, SparseMeanField)  # better by scaled conjugate gradients, section 3.1
 _PROBIT_ONLY = (*_MEAN_FIELD, TwoStage)  # a step function seen through Gaussian noise
 
 
 class Way(NamedTuple):
-    """How a fit is done."""
+    """How a fit is done: in full batch by `train`, or by minibatches after `plan`."""
 
     method: Method
-    train: Callable[[Problem, Report], Fitted]
-    maximise: lbfgsb.Maximise
+    train: Callable[[Problem, Report], Fitted] = fit_collapsed
+    maximise: lbfgsb.Maximise = lbfgsb.maximise
     iterations: int = 1000  # at most, unless the user says
-    stochastic: bool = False
+    plan: Plan | None = None
 
 
-def way_to_fit(method: Method, optimizer: str, n_active: int, plan: Plan, n_rows: int) -> Way:
-    """The training that `optimizer` means for this method."""
-    if optimizer in ("lbfgs", "natural_gradient") and not isinstance(method, SparseKL):
-        raise ValueError(
-            f"optimizer={optimizer!r} moves q(u) together with the kernel, which "
-            f"method={method.name!r} does not have; use optimizer='auto'."
-        )
+def way_to_fit(method: Method, optimizer: str, n_active: int) -> Way:
+    """The full-batch training that `optimizer` means for this method."""
     if optimizer == "lbfgs":
-        return Way(method, fit_jointly, lbfgsb.maximise)
-    many = optimizer == "auto" and n_rows > MOST_ROWS_FULL_BATCH
-    if optimizer == "natural_gradient" or (many and isinstance(method, SparseKL)):
-        return Way(
-            method, partial(fit_stochastic, plan), lbfgsb.maximise, plan.steps, stochastic=True
-        )
+        _check_has_q(method, optimizer)
+        return Way(method, fit_jointly)
     by_scg = optimizer == "scg" or (optimizer == "auto" and isinstance(method, _MEAN_FIELD))
     train = ivm_trainer(n_active) if isinstance(method, IVM) else fit_collapsed
     return Way(method, train, scg.maximise if by_scg else lbfgsb.maximise)
 
 
+def stochastic_optimizer(method: Method, optimizer: str, n_rows: int, streamed: bool) -> str | None:
+    """The optimizer that goes by minibatches; None if the fit is to be in full batch."""
+    if optimizer in STOCHASTIC:
+        _check_has_q(method, optimizer)
+        return optimizer
+    if streamed:
+        if not isinstance(method, SparseKL) or optimizer != "auto":
+            raise ValueError(
+                "rows from a stream are trained on by minibatches, which takes method='sparse_kl' "
+                f"and an optimizer out of 'auto', {', '.join(map(repr, STOCHASTIC))}; got "
+                f"method={method.name!r}, optimizer={optimizer!r}."
+            )
+        return "natural_gradient"
+    many = optimizer == "auto" and n_rows > MOST_ROWS_FULL_BATCH
+    return "natural_gradient" if many and isinstance(method, SparseKL) else None
+
+
+def _check_has_q(method: Method, optimizer: str) -> None:
+    if not isinstance(method, SparseKL):
+        raise ValueError(
+            f"optimizer={optimizer!r} moves q(u) together with the kernel, which "
+            f"method={method.name!r} does not have; use optimizer='auto'."
+        )
+
+
 def way_to_regress(name: str) -> Way:
     """The Gaussian limiting cases: "svi" is the one that searches for q(u)."""
     train = fit_jointly if name == "svi" else fit_collapsed
-    return Way(REGRESSION[name](), train, lbfgsb.maximise)
+    return Way(REGRESSION[name](), train)
 
 
 def check_link(method: Method, link: str) -> None:

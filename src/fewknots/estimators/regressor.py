@@ -26,7 +26,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     Parameters
     ----------
     kernel, ard, n_inducing, inducing_points, inducing_init, learn_kernel, learn_inducing,
-    max_iter, tol, jitter, dtype, random_state, verbose, callback : as in `GPClassifier`.
+    max_iter, tol, jitter, dtype, device, random_state, verbose, callback : as in `GPClassifier`.
     method : {"auto", "exact", "titsias", "svi"}, default "auto"
         "exact": the whole Gaussian process, O(N³). "titsias": the variational bound held by
         inducing points, O(NM²) (eq. titsias). "svi": the same bound with q(u) searched for instead
@@ -74,8 +74,9 @@ class GPRegressor(RegressorMixin, GPEstimator):
         max_iter=None,
         tol=1e-5,
         standardize=True,
-        jitter=1e-6,
+        jitter=None,
         dtype=None,
+        device="auto",
         random_state=None,
         verbose=0,
         callback=None,
@@ -95,6 +96,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.standardize = standardize
         self.jitter = jitter
         self.dtype = dtype
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback

@@ -21,6 +21,21 @@ class TwoClasses(NamedTuple):
 
     labels: np.ndarray
     signs: Float[np.ndarray, " N"]
+    given: bool = False  # by the user: one of them may then be absent
+
+
+def known_classes(y: np.ndarray, classes: Any) -> TwoClasses:
+    """The two labels that the user says there are."""
+    labels = np.unique(np.asarray(classes))
+    if len(labels) != 2:
+        raise ValueError(f"classes must name two labels, got {labels.tolist()}.")
+    strange = ~np.isin(y, labels)
+    if np.any(strange):
+        raise ValueError(
+            f"row {int(np.argmax(strange))} of y is {y[strange][0]!r}, which is not one of the "
+            f"classes {labels.tolist()}."
+        )
+    return TwoClasses(labels, np.where(y == labels[1], 1.0, -1.0), given=True)
 
 
 def two_classes(y: np.ndarray) -> TwoClasses:
@@ -46,9 +61,11 @@ def row_weights(
     """sample_weight times class_weight, both checked."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     check_not_negative(weights)
-    weights = weights * _class_weights(class_weight, classes, weights)
+    codes = (classes.signs > 0).astype(int)
+    totals = np.bincount(codes, weights, minlength=2)
+    weights = weights * class_factors(class_weight, classes.labels, totals)[codes]
     positive = weights > 0
-    if len(np.unique(classes.signs[positive])) < 2:
+    if not classes.given and len(np.unique(classes.signs[positive])) < 2:
         raise ValueError(
             "the rows with a positive weight belong to 1 class at most; two classes are needed."
         )
@@ -62,25 +79,26 @@ def check_not_negative(weights: Float[np.ndarray, " N"]) -> None:
         raise ValueError(f"sample_weight must not be negative, but row {row} has {weights[row]:g}.")
 
 
-def _class_weights(class_weight, classes: TwoClasses, weights) -> Float[np.ndarray, " N"]:
-    codes = (classes.signs > 0).astype(int)
+def class_factors(
+    class_weight: Any, labels: np.ndarray, totals: Float[np.ndarray, " 2"]
+) -> Float[np.ndarray, " 2"]:
+    """What class_weight multiplies onto the rows of each class, whose total weights are given."""
     if class_weight is None:
-        return np.ones(len(codes))
+        return np.ones(2)
     if isinstance(class_weight, str) and class_weight == "balanced":
-        totals = np.bincount(codes, weights, minlength=2)
         if np.any(totals == 0):
-            return np.ones(len(codes))  # row_weights says what is wrong
-        return (totals.sum() / (2.0 * totals))[codes]
+            return np.ones(2)  # row_weights says what is wrong
+        return totals.sum() / (2.0 * totals)
     if not isinstance(class_weight, dict):
         raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
-    known = classes.labels.tolist()
+    known = labels.tolist()
     unknown = [label for label in class_weight if label not in known]
     if unknown:
         raise ValueError(f"class_weight names {unknown[0]!r}, but the classes in y are {known}.")
     per_class = np.array([float(class_weight.get(label, 1.0)) for label in known])
     if np.any(per_class < 0) or not np.all(np.isfinite(per_class)):
         raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}.")
-    return per_class[codes]
+    return per_class
 
 
 def starting_points(
@@ -92,8 +110,12 @@ def starting_points(
     X: Float[np.ndarray, "N D"],
     weights: Float[np.ndarray, " N"],
     rng: np.random.RandomState,
+    n_rows: int | None = None,
 ) -> Float[np.ndarray, "M D"]:
-    """Where the inducing points start: the user's, brought to X's units, or chosen from X."""
+    """Where the inducing points start: the user's, brought to X's units, or chosen from X.
+
+    n_rows : how many rows there are if X is only a sample of them.
+    """
     if inducing_points is not None:
         Z = np.asarray(inducing_points, np.float64)
         if Z.ndim != 2 or Z.shape[1] != X.shape[1] or len(Z) == 0:
@@ -107,7 +129,8 @@ def starting_points(
     # Among many rows there are enough distinct ones, and sorting them would take long.
     distinct = np.unique(X, axis=0) if len(X) <= _FEW_ROWS else X
     if n_inducing == "auto":
-        count = min(inducing.automatic_count(len(distinct)), len(distinct))
+        whole = len(distinct) if n_rows is None else n_rows
+        count = min(inducing.automatic_count(whole), len(distinct))
     else:
         count = int(n_inducing)
         if count > len(distinct):
@@ -115,7 +138,7 @@ def starting_points(
                 f"n_inducing={count} is more than the {len(distinct)} distinct rows of X; "
                 f"using {len(distinct)}.",
                 InputWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
             count = len(distinct)
     if count == len(distinct):

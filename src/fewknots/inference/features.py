@@ -19,6 +19,7 @@ backward pass through a Cholesky factor and an inverse. Cost: O(NM² + M³), mem
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
@@ -47,17 +48,45 @@ class FeatureCotangents(NamedTuple):
     unexplained: Float[Array, " N"]
 
 
-Pullback = Callable[[FeatureCotangents], tuple[Kernel, Float[Array, "M D"]]]
+@dataclass(frozen=True)
+class Pullback:
+    """The map from a scalar's derivatives for the features to those for (kernel, Z)."""
+
+    features: Features
+    kernel_pullback: Callable[[tuple[Array, Array, Array]], tuple[Kernel, Float[Array, "M D"]]]
+
+    def __call__(self, cotangents: FeatureCotangents) -> tuple[Kernel, Float[Array, "M D"]]:
+        """From Ā and κ̄."""
+        A, whitener = self.features.explained, self.features.whitener
+        # κ = diag - rows(A²)
+        dA = cotangents.explained - 2.0 * cotangents.unexplained[:, None] * A
+        # A = Knm L⁻ᵀ, so K̄nm = Ā L⁻¹ and Lᵀ L̄ = -ĀᵀA
+        return self.from_matrices(dA @ whitener, -dA.T @ A, cotangents.unexplained)
+
+    def from_matrices(
+        self,
+        dKnm: Float[Array, "N M"],
+        lower_t_cotangent: Float[Array, "M M"],
+        d_diagonal: Float[Array, " N"],
+    ) -> tuple[Kernel, Float[Array, "M D"]]:
+        """From K̄nm, Lᵀ L̄ and the derivative for diag Knn, where these are known directly."""
+        dKmm = cholesky_pullback(self.features.whitener, lower_t_cotangent)
+        # the jitter follows the mean of Kmm's diagonal
+        shift = self.features.jitter * jnp.mean(jnp.diagonal(dKmm))
+        dKmm = dKmm + shift * jnp.eye(dKmm.shape[0], dtype=dKmm.dtype)
+        return self.kernel_pullback((dKmm, dKnm, d_diagonal))
 
 
 def project(
-    kernel: Kernel, Z: Float[AnyArray, "M D"], X: Float[AnyArray, "N D"], jitter: Float[Array, ""]
+    kernel: Kernel,
+    Z: Float[AnyArray, "M D"],
+    X: Float[AnyArray, "N D"],
+    jitter: Float[AnyArray, ""] | float,
 ) -> tuple[Features, Pullback]:
     """The features of X, and the map from their cotangents to (kernel, Z) cotangents."""
 
     def kernel_matrices(kernel, Z):
-        both = kernel(jnp.concatenate([X, Z]), Z)  # one evaluation to compile instead of two
-        return both[X.shape[0] :], both[: X.shape[0]], kernel.diagonal(X)
+        return kernel(Z, Z), kernel(X, Z), kernel.diagonal(X)
 
     (Kmm, Knm, diagonal), kernel_pullback = jax.vjp(kernel_matrices, kernel, Z)
     factor = cholesky_with_ladder(Kmm, jnp.mean(jnp.diagonal(Kmm)), jitter)
@@ -65,16 +94,4 @@ def project(
     # κ ≥ 0 in exact arithmetic; at a row that is an inducing point rounding can pass below.
     unexplained = jnp.maximum(diagonal - jnp.sum(jnp.square(explained), axis=1), 0.0)
     features = Features(explained, unexplained, factor.inverse, factor.jitter, factor.ok)
-
-    def pullback(cotangents: FeatureCotangents):
-        # κ = diag - rows(A²)
-        dA = cotangents.explained - 2.0 * cotangents.unexplained[:, None] * explained
-        # A = Knm L⁻ᵀ, so K̄nm = Ā L⁻¹ and Lᵀ L̄ = -ĀᵀA
-        dKnm = dA @ factor.inverse
-        dKmm = cholesky_pullback(factor.inverse, -dA.T @ explained)
-        # the jitter follows the mean of Kmm's diagonal
-        shift = factor.jitter * jnp.mean(jnp.diagonal(dKmm))
-        dKmm = dKmm + shift * jnp.eye(Kmm.shape[0], dtype=Kmm.dtype)
-        return kernel_pullback((dKmm, dKnm, cotangents.unexplained))
-
-    return features, pullback
+    return features, Pullback(features, kernel_pullback)

@@ -30,13 +30,15 @@ Cost of one look at all rows: two products of 2NM² flops, one M×M Cholesky, th
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..kernels import Kernel
 from ..likelihoods import Expectations, Likelihood
 from ..optimize.natural_gradient import solve_sites
-from .features import FeatureCotangents, Features, project
+from .features import Features, Pullback, project
 from .method import Evaluated, HeldByPoints, OverPoints, likelihood_gradient
 from .priors import SparsePrior, explained_marginals
 from .rules import Variational, weighted
@@ -55,7 +57,7 @@ class SparseKL(OverPoints):
         features, pullback = project(kernel, Z, rows.X, jitter)
         found = solve_sites(SparsePrior(features), Variational(likelihood), rows, memory, *budget)
         q, belief = found.belief.gaussian, found.belief
-        d_kernel, d_points = pullback(feature_cotangents(features, q, found.terms))
+        d_kernel, d_points = model_gradient(pullback, q, found.terms)
         return Evaluated(
             found.objective,
             d_kernel,
@@ -71,14 +73,20 @@ class SparseKL(OverPoints):
 # --- for a q that is not held by sites ------------------------------------------------------------
 
 
-def look(
-    features: Features, q: WhitenedGaussian, likelihood: Likelihood, rows: Rows
-) -> tuple[Float[Array, ""], Expectations]:
-    """Eq. (klsparse) for any q(v), and its rows' terms."""
+class Looked(NamedTuple):
+    """The marginals of q(f) at some rows, and the rows' terms of the bound."""
+
+    mean: Float[Array, " N"]
+    variance: Float[Array, " N"]
+    terms: Expectations
+
+
+def look(features: Features, q: WhitenedGaussian, likelihood: Likelihood, rows: Rows) -> Looked:
+    """Eq. (klsparse)'s sum over rows for any q(v), term by term."""
     mean, reached = explained_marginals(features.explained, q)
     variance = features.unexplained + reached
-    terms = weighted(rows, likelihood.expectations(jnp.asarray(rows.y), mean, variance))
-    return jnp.sum(terms.log_prob) - divergence(q), terms
+    expected = likelihood.expectations(jnp.asarray(rows.y), mean, variance)
+    return Looked(mean, variance, weighted(rows, expected))
 
 
 def divergence(q: WhitenedGaussian) -> Float[Array, ""]:
@@ -87,12 +95,29 @@ def divergence(q: WhitenedGaussian) -> Float[Array, ""]:
     return 0.5 * (trace + q.mean @ q.mean - q.mean.shape[0] - q.log_det)
 
 
-def feature_cotangents(
-    features: Features, q: WhitenedGaussian, terms: Expectations
-) -> FeatureCotangents:
-    """The bound's derivatives for A and κ at fixed q(v)."""
-    through_S = features.explained @ (q.factor.T @ q.factor)  # A S
-    return FeatureCotangents(
-        terms.slope[:, None] * q.mean - terms.curvature[:, None] * through_S,
+def model_gradient(
+    pullback: Pullback,
+    q: WhitenedGaussian,
+    terms: Expectations,
+    information: Float[Array, "M M"] | None = None,
+) -> tuple[Kernel, Float[Array, "M D"]]:
+    """The bound's derivatives for kernel and Z at fixed q(v).
+
+    With ∂/∂A and ∂/∂κ as above, and κ = diag - rows(A²), the total for A is
+    Ā = (wα) mᵀ + diag(wβ) A (I - S); so, with Aᵀ diag(wβ) A = `information` (computed here unless
+    the caller has it), one product over the rows is enough:
+
+        K̄nm = Ā L⁻¹ = (wα) (L⁻ᵀm)ᵀ + diag(wβ) A [(I - S) L⁻¹],
+        Lᵀ L̄ = -ĀᵀA = -m (Aᵀwα)ᵀ - (I - S) Aᵀ diag(wβ) A.
+    """
+    features = pullback.features
+    A, whitener = features.explained, features.whitener
+    if information is None:
+        information = (A * terms.curvature[:, None]).T @ A
+    learned = jnp.eye(A.shape[1], dtype=A.dtype) - q.factor.T @ q.factor  # I - S
+    return pullback.from_matrices(
+        terms.slope[:, None] * (q.mean @ whitener)
+        + terms.curvature[:, None] * (A @ (learned @ whitener)),
+        -jnp.outer(q.mean, terms.slope @ A) - learned @ information,
         -0.5 * terms.curvature,
     )

@@ -31,7 +31,7 @@ from .method import Evaluated, HeldByPoints, OverPoints
 from .priors import SparsePrior
 from .rules import Mode
 from .sites import Sites, divergence
-from .sparse_kl import feature_cotangents
+from .sparse_kl import model_gradient
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class TwoStage(OverPoints):
         bound = jnp.sum(terms.log_prob) - 0.5 * w @ belief.variance - divergence(belief, sites)
         q = belief.gaussian
         rows_terms = Expectations(terms.log_prob, terms.slope, w, jnp.zeros_like(mean))
-        d_kernel, d_points = pullback(feature_cotangents(features, q, rows_terms))
+        d_kernel, d_points = model_gradient(pullback, q, rows_terms)
         return Evaluated(
             bound,
             d_kernel,

@@ -43,7 +43,8 @@ class Stationary(Kernel):
         self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
     ) -> Float[AnyArray, "N M"]:
         scale = A.shape[1] ** 0.5 if self.lengthscale is None else self.lengthscale
-        return self.variance * self.correlation(squared_distance(A / scale, B / scale))
+        scale = jnp.asarray(scale, A.dtype)
+        return self.variance * self.correlation(squared_distance(A, B, scale))
 
     def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         return self.variance * jnp.ones(A.shape[0], A.dtype)
@@ -107,26 +108,41 @@ def _distance(r2: Float[AnyArray, "N M"]) -> Float[AnyArray, "N M"]:
 
 @jax.custom_vjp
 def squared_distance(
-    A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"], scale: Float[AnyArray, "..."]
 ) -> Float[AnyArray, "N M"]:
-    """|a_i - b_j|². Its derivative is written in matrix products (autodiff would build N×M×D)."""
+    """Σ_d (a_id - b_jd)² / scale_d²."""
+    A, B = _centred(A, B, scale)
     if A.shape[1] <= _MOST_INPUTS_FOR_DIFFERENCES:
-        return jnp.sum(jnp.square(A[:, None, :] - B[None, :, :]), axis=-1)
-    centre = jnp.mean(B, axis=0)
-    A, B = A - centre, B - centre
+        # Column by column: one loop over the N×M results, with the M of a row side by side.
+        return sum(jnp.square(a[:, None] - b[None, :]) for a, b in zip(A.T, B.T, strict=True))
     squares = jnp.sum(A**2, axis=1)[:, None] + jnp.sum(B**2, axis=1)[None, :]
     return jnp.maximum(squares - 2.0 * A @ B.T, 0.0)  # rounding alone can go below zero
 
 
-def _forward(A, B):
-    return squared_distance(A, B), (A, B)
+def _centred(A, B, scale):
+    centre = jnp.mean(B, axis=0)
+    return (A - centre) / scale, (B - centre) / scale
+
+
+def _forward(A, B, scale):
+    return squared_distance(A, B, scale), (A, B, scale)
 
 
 def _backward(saved, G):
-    A, B = saved
-    dA = 2.0 * (A * jnp.sum(G, axis=1)[:, None] - G @ B)
-    dB = 2.0 * (B * jnp.sum(G, axis=0)[:, None] - G.T @ A)
-    return dA, dB
+    """In matrix products (autodiff would build N×M×D), of which a caller pays those it uses.
+
+    The derivative for the scale takes Σ_ij G_ij (a_i - b_j)² from Gᵀ A, which the one for B
+    needs anyway: where A is data and not moved, G B is never computed.
+    """
+    A, B, scale = saved
+    a, b = _centred(A, B, scale)
+    of_rows, of_columns = jnp.sum(G, axis=1)[:, None], jnp.sum(G, axis=0)[:, None]
+    crossed = G.T @ a
+    d_a = 2.0 * (a * of_rows - G @ b) / scale
+    d_b = 2.0 * (b * of_columns - crossed) / scale
+    squares = jnp.sum(of_rows * a**2, 0) + jnp.sum(of_columns * b**2 - 2.0 * b * crossed, 0)
+    d_scale = -2.0 * squares / scale
+    return d_a, d_b, d_scale if jnp.ndim(scale) else jnp.sum(d_scale)
 
 
 squared_distance.defvjp(_forward, _backward)

@@ -12,6 +12,7 @@ digit at the end.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -27,6 +28,7 @@ from ..inference.sparse_kl import SparseKL
 from ..kernels import Kernel
 from ..optimize.lbfgsb import Maximise, Status
 from ..posterior import Posterior
+from ..precision import compiled
 from .parameters import Learned, Model, Named, decode, encode, limits
 
 _FIRST_TOLERANCE = 1e-2  # nats, of the inner solve before there is an outer gain to compare with
@@ -76,7 +78,7 @@ class Fitted(NamedTuple):
     held: Any  # what the posterior was made of
     model: Model
     evidence: float
-    gradient: EvidenceGradient
+    gradient: EvidenceGradient | None  # None after minibatches
     iterations: int
     evaluations: int
     status: Status
@@ -199,7 +201,7 @@ class _CollapsedEvidence:
         self(free)
 
 
-@jax.jit(static_argnums=0)
+@partial(compiled, static_argnums=0)
 def _evaluate(method, free, frozen, rows, memory, jitter, budget) -> Evaluation:
     model, pullback = jax.vjp(lambda free: decode(free, frozen), free)
     found = method.evaluate(model.kernel, model.Z, model.likelihood, rows, memory, jitter, budget)
@@ -207,24 +209,29 @@ def _evaluate(method, free, frozen, rows, memory, jitter, budget) -> Evaluation:
     return Evaluation(gradient, model, found)
 
 
-def finish(
-    problem: Problem, last: Evaluation, iterations: int, evaluations: int, status: Status
-) -> Fitted:
-    """The posterior at the final parameters, or an error that says what broke."""
-    found = last.found
-    model = jax.tree.map(np.asarray, last.model)
-    if not bool(found.factorised):
+def check_end(kernel: Kernel, evidence: Any, jitter: Any, factorised: Any) -> None:
+    """An error that says what broke, if a fit ended in something unusable."""
+    if not bool(factorised):
         raise NumericalError(
             "the covariance of the inducing points (Kmm) could not be factorised, even with a "
-            f"jitter of {float(found.jitter):.0e} times the kernel's variance. Try fewer inducing "
+            f"jitter of {float(jitter):.0e} times the kernel's variance. Try fewer inducing "
             "points (n_inducing), a larger jitter, or dtype='float64'."
         )
-    if not np.isfinite(float(found.evidence)):
+    if not np.isfinite(float(evidence)):
         raise NumericalError(
-            f"the evidence is not a number at the last parameters, kernel {model.kernel!r}. Try "
+            f"the evidence is not a number at the last parameters, kernel {kernel!r}. Try "
             "standardize=True, a larger jitter, dtype='float64', or another start for the "
             "kernel's parameters."
         )
+
+
+def finish(
+    problem: Problem, last: Evaluation, iterations: int, evaluations: int, status: Status
+) -> Fitted:
+    """The posterior at the final parameters."""
+    found = last.found
+    model = jax.tree.map(np.asarray, last.model)
+    check_end(model.kernel, found.evidence, found.jitter, found.factorised)
     d_kernel = jax.tree.map(np.asarray, found.d_kernel)
     gradient = EvidenceGradient(
         jax.tree.map(np.multiply, d_kernel, model.kernel),

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..inference.features import project
 from ..inference.method import Evaluated, HeldByPoints, likelihood_gradient
-from ..inference.priors import explained_marginals
 from ..inference.sites import WhitenedGaussian
-from ..inference.sparse_kl import feature_cotangents, look
+from ..inference.sparse_kl import divergence, look, model_gradient
 from ..optimize.lbfgsb import Status
+from ..precision import compiled
 from .full_batch import Evaluation, Fitted, Problem, Report, finish
 from .parameters import Model, Named, decode, encode, limits
 
@@ -70,7 +70,7 @@ class _JointBound:
         return value, self.last.gradient
 
 
-@jax.jit
+@compiled
 def _evaluate(free, frozen, rows, jitter) -> Evaluation:
     mean, lower = free["q"]["mean"], jnp.tril(free["q"]["lower"])
     diagonal = jnp.diagonal(lower)
@@ -79,13 +79,10 @@ def _evaluate(free, frozen, rows, jitter) -> Evaluation:
     model, pullback = jax.vjp(lambda others: decode(others, frozen), others)
     assert model.Z is not None
     features, feature_pullback = project(model.kernel, model.Z, rows.X, jitter)
-    bound, terms = look(features, q, model.likelihood, rows)
-    d_kernel, d_points = feature_pullback(feature_cotangents(features, q, terms))
+    mean_f, variance_f, terms = look(features, q, model.likelihood, rows)
+    d_kernel, d_points = model_gradient(feature_pullback, q, terms)
     A = features.explained
-    f_mean, reached = explained_marginals(A, q)
-    d_likelihood = likelihood_gradient(
-        model.likelihood, rows, f_mean, features.unexplained + reached
-    )
+    d_likelihood = likelihood_gradient(model.likelihood, rows, mean_f, variance_f)
     (gradient,) = pullback(Model(d_kernel, d_points, d_likelihood))
     # ∂/∂m and, with S = LLᵀ, ∂/∂L = tril(2 ∂/∂S L): the lower triangle of S⁻¹L is 1/diag(L).
     d_mean = A.T @ terms.slope - mean
@@ -95,7 +92,7 @@ def _evaluate(free, frozen, rows, jitter) -> Evaluation:
         gradient | {"q": {"mean": d_mean, "lower": d_lower}},
         model,
         Evaluated(
-            bound,
+            jnp.sum(terms.log_prob) - divergence(q),
             d_kernel,
             d_points,
             d_likelihood,

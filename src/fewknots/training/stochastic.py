@@ -1,307 +1,286 @@
-r"""Stochastic training: eq. (klsparse) from minibatches, for as many rows as memory holds.
+r"""Stochastic training: eq. (klsparse) from minibatches, for any number of rows.
 
-The bound's data term is a sum over rows, so a batch of B rows times N/B estimates it without bias.
-q(v) = N(m, S) is held by its natural parameters Λ = S⁻¹ and λ = S⁻¹m, in which a natural-gradient
-step of rate ρ on a batch is an average (section 4's derivatives, as in sparse_kl.py):
+The steps themselves are in steps.py, the rates in schedule.py, the rows come from feed.py. What
+is here is the host's part: it feeds one chunk of steps after another to the device, and between
+two of them looks at the clock, scores, reports, writes a checkpoint, and checks that all is
+finite. A chunk that ended in NaN, or a bound that fell off a cliff, is undone and run again with
+half the rates.
 
-    Λ ← (1-ρ) Λ + ρ (I + (N/B) Aᵀ diag(wβ) A),
-    λ ← (1-ρ) λ + ρ (N/B) Aᵀ (wα + wβ μ).                                              (step)
-
-Kernel and Z follow Adam, along the same estimate of the bound (optax). In whitened coordinates q
-keeps its meaning while they move. Hundreds of steps run inside one compiled loop; between two such
-chunks the host looks at the clock, reports, and checks that all is finite: a chunk that ended in
-NaN is undone and run again with half the rates.
-
-Both rates fall towards the end, ρ as a power and Adam's as a cosine, so that the noise of the last
-batches is averaged away. The start decides most of the time needed: a few iterations of full-batch
-training on a sample give the first kernel and the first q.
-
-| symbol | name here            | shape |
-|--------|----------------------|-------|
-| Λ, λ   | state.precision, state.linear | M×M, M |
-| ρ      | rates.natural        |       |
-| N/B    | scale                | by weights: total weight over the batch's |
-
-Cost of a step: O(BM² + M³ + BMD); memory O(BM) beside the data.
+A run is a function of its plan, its start and its seed: `Standing` is all that is needed to go on
+from the middle, and goes into every checkpoint.
 """
 
 import time
 import warnings
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
-from jaxtyping import Array, Float
+from jax.sharding import NamedSharding, PartitionSpec
 
-from ..arrays import AnyArray
 from ..exceptions import NumericalError, NumericalWarning
-from ..inference.features import project
-from ..inference.method import Evaluated, HeldByPoints
-from ..inference.priors import explained_marginals
-from ..inference.rules import weighted
-from ..inference.sites import Rows, WhitenedGaussian
-from ..inference.sparse_kl import divergence, feature_cotangents, look
-from ..linalg import precision_factor
+from ..inference.sites import Rows
 from ..optimize.lbfgsb import Status
-from .full_batch import Evaluation, Fitted, Problem, Report, finish, fit_collapsed
-from .parameters import Model, Named, decode, encode
+from ..precision import current_platform
+from ..progress import Reporter
+from . import steps
+from .checkpoint import Checkpoints, Saved, flattened, unflattened
+from .feed import Chunk, Feed, equal_blocks
+from .full_batch import Fitted, Problem, check_end
+from .parameters import Model, encode
+from .schedule import Pace, Plan, has_plateaued, rates
+from .steps import Base, Naturals
 
-_CHUNK = 100  # steps in one compiled loop
-_SAMPLE_ROWS = 2000
-_SAMPLE_ITERATIONS = 15
-_FIRST_NATURAL, _LAST_NATURAL = 0.5, 0.02
-_ADAM = optax.adam(1.0)  # a step of size 1, for _run_chunk to scale
-_ADAM_RATE = 0.01
+_CHUNK = 100  # steps in one compiled loop, at most
+_CHUNK_FLOPS = {"cpu": 2e11, "gpu": 2e13}  # about a second's or two: the clock is looked at then
 _MOST_RETRIES = 5
-_EVALUATION_BLOCK = 8192
+_CLIFF = 2.0  # a bound this many times lower than the worst score is no noise
 
 
-class State(NamedTuple):
-    """All that changes from step to step."""
+class Start(NamedTuple):
+    """Where a run begins: a model, q, and what q is measured against."""
 
-    free: Named  # kernel and Z, in the optimiser's coordinates
-    adam: Any
-    precision: Float[Array, "M M"]
-    linear: Float[Array, " M"]
-
-
-class Rates(NamedTuple):
-    """How far a step goes; for a chunk, one number a step."""
-
-    natural: Float[AnyArray, "..."]
-    adam: Float[AnyArray, "..."]
-
-
-class Plan(NamedTuple):
-    """The size of the run."""
-
-    batch_size: int
-    steps: int
-    max_time: float | None  # seconds
-
-
-def automatic_plan(n_rows: int, batch_size: Any, max_iter: Any, max_time: Any) -> Plan:
-    """Batches of 1024; twenty passes, but no fewer than 2000 steps and no more than 20,000."""
-    size = 1024 if batch_size == "auto" else int(batch_size)
-    size = min(size, n_rows)
-    steps = int(np.clip(20 * n_rows / size, 2000, 20_000)) if max_iter is None else int(max_iter)
-    return Plan(size, steps, max_time)
-
-
-def fit_stochastic(plan: Plan, problem: Problem, report: Report) -> Fitted:
-    """Minibatch training from a start on a sample."""
-    started = time.perf_counter()
-    total_weight = float(np.sum(problem.rows.weights))
-    start = _start_on_a_sample(problem)
-    model = start.model._replace(likelihood=problem.model.likelihood)
-    free, frozen = encode(model, problem.learned)
-    scale = total_weight / start.weight
-    identity = np.eye(len(start.linear), dtype=start.linear.dtype)
-    state = State(
-        free,
-        _ADAM.init(free),
-        jnp.asarray(identity + scale * (start.precision - identity)),
-        jnp.asarray(scale * start.linear),
-    )
-    rows = jax.tree.map(jnp.asarray, problem.rows)  # on the device once
-    done, slowdown, retries = 0, 1.0, 0
-    status = Status.CONVERGED
-    seed = int(problem.rng.randint(2**31))
-    while done < plan.steps:
-        now = _share(done, plan, started)
-        steps = min(_CHUNK, plan.steps - done)
-        after = _share(done + steps, plan, started)
-        fractions = np.linspace(now, max(now, after), steps)
-        rates = _rates(fractions, slowdown, rows.y.dtype)
-        batches = _batches(problem.rows, plan.batch_size, seed, done)
-        new, bound = _run_chunk(state, frozen, rows, batches, rates, total_weight, problem.jitter)
-        if not _finite(new, bound):
-            retries += 1
-            if retries > _MOST_RETRIES:
-                raise NumericalError(
-                    f"training diverged {retries} times in a row around step {done}, also with "
-                    f"rates {slowdown:g} times the usual. Try a larger batch_size or jitter, or "
-                    "dtype='float64'."
-                )
-            slowdown *= 0.5
-            warnings.warn(
-                f"steps {done} to {done + steps} diverged; they are undone and run again with "
-                f"{slowdown:g} times the usual rates.",
-                NumericalWarning,
-                stacklevel=6,
-            )
-            continue
-        retries, state = 0, new
-        done += steps
-        if report(float(bound), steps):
-            status = Status.STOPPED
-            break
-        if _share(done, plan, started) >= 1.0:
-            break
-    return _finished(problem, state, frozen, rows, done, status)
-
-
-def _share(done: int, plan: Plan, started: float) -> float:
-    """How much of the run is over: of its steps or of its time, whichever is more."""
-    share = done / plan.steps
-    if plan.max_time is not None:
-        share = max(share, (time.perf_counter() - started) / plan.max_time)
-    return min(share, 1.0)
-
-
-def _rates(fractions, slowdown: float, dtype) -> Rates:
-    natural = _FIRST_NATURAL * (_LAST_NATURAL / _FIRST_NATURAL) ** np.minimum(1.0, 2.0 * fractions)
-    adam = _ADAM_RATE * 0.5 * (1.0 + np.cos(np.pi * fractions))
-    # Every chunk has the same number of steps, to be compiled once; those too many stand still.
-    idle = (0, _CHUNK - len(fractions))
-    return Rates(*(np.pad(slowdown * rate, idle).astype(dtype) for rate in (natural, adam)))
-
-
-def _batches(rows: Rows, size: int, seed: int, done: int) -> np.ndarray:
-    """Row numbers of the next chunk's batches: each pass over the data in a new order."""
-    n_rows = len(rows.y)
-    wanted = np.arange(done * size, (done + _CHUNK) * size)
-    passes, places = wanted // n_rows, wanted % n_rows
-    chosen = np.empty(len(wanted), np.int32)
-    for number in np.unique(passes):
-        order = np.random.default_rng([seed, int(number)]).permutation(n_rows)
-        here = passes == number
-        chosen[here] = order[places[here]]
-    return chosen.reshape(_CHUNK, size)
-
-
-class _Start(NamedTuple):
     model: Model
-    precision: np.ndarray
-    linear: np.ndarray
-    weight: float
+    q: Naturals
+    base: Base
 
 
-def _start_on_a_sample(problem: Problem) -> _Start:
-    """Kernel and q after a little full-batch training on some rows; Z stays where it is."""
-    assert problem.model.Z is not None  # only methods with inducing points are trained this way
-    n_rows = len(problem.rows.y)
-    size = min(n_rows, max(_SAMPLE_ROWS, 2 * len(problem.model.Z)))
-    drawn = np.sort(problem.rng.choice(n_rows, size, replace=False))
-    sample = Rows(*(np.asarray(column)[drawn] for column in problem.rows))
-    fitted = fit_collapsed(
-        replace(
-            problem,
-            rows=sample,
-            learned=problem.learned._replace(Z=False),
-            max_iter=_SAMPLE_ITERATIONS,
-        ),
-        lambda *_: False,
-    )
-    q: WhitenedGaussian = fitted.held.q
-    C, mean = np.asarray(q.factor), np.asarray(q.mean)
-    precision = np.linalg.inv(C.T @ C)
-    weight = float(np.sum(sample.weights))
-    return _Start(fitted.model, precision, precision @ mean, weight)
+class Standing(NamedTuple):
+    """Where a run stands."""
+
+    done: int
+    pace: Pace
+    slowdown: float
+    retries: int
+    seconds: float
+    scores: tuple[float, ...]
 
 
-@jax.jit
-def _run_chunk(state: State, frozen, rows: Rows, batches, rates: Rates, total_weight, jitter):
-    """One chunk of steps, and the average of their bounds."""
+class Run(NamedTuple):
+    """What a run is given beside the problem: its rows, its size, its seed and its folder."""
 
-    def step(state: State, inputs):
-        chosen, rate = inputs
-        batch = Rows(rows.X[chosen], rows.y[chosen], rows.weights[chosen])
-        scale = total_weight / jnp.sum(batch.weights)
-        model, pullback = jax.vjp(lambda free: decode(free, frozen), state.free)
-        features, feature_pullback = project(model.kernel, model.Z, batch.X, jitter)
-        q = _gaussian(state)
-        A = features.explained
-        mean, reached = explained_marginals(A, q)
-        expected = model.likelihood.expectations(batch.y, mean, features.unexplained + reached)
-        terms = weighted(batch, expected)
-        d_kernel, d_points = feature_pullback(feature_cotangents(features, q, terms))
-        zero = jax.tree.map(jnp.zeros_like, model.likelihood)
-        (gradient,) = pullback(Model(d_kernel, d_points, zero))
-        updates, adam = _ADAM.update(gradient, state.adam)
-        free = jax.tree.map(lambda p, u: p - rate.adam * u, state.free, updates)
-        identity = jnp.eye(A.shape[1], dtype=A.dtype)
-        target = identity + scale * (A * terms.curvature[:, None]).T @ A
-        target_linear = scale * (A.T @ (terms.slope + terms.curvature * mean))
-        bound = scale * jnp.sum(terms.log_prob) - divergence(q)
-        new = State(
-            free,
-            adam,
-            state.precision + rate.natural * (target - state.precision),
-            state.linear + rate.natural * (target_linear - state.linear),
+    plan: Plan
+    feed: Feed
+    start: Start
+    seed: int
+    held_out: Rows | None = None
+    checkpoints: Checkpoints | None = None
+    resumed: Saved | None = None
+
+
+def fit_stochastic(run: Run, problem: Problem, report: Reporter) -> Fitted:
+    """Minibatch training from a start, or from a checkpoint, to the end of the plan."""
+    return _Training(run, problem, report).fitted()
+
+
+class _Training:
+    """One run in progress."""
+
+    def __init__(self, run: Run, problem: Problem, report: Reporter):
+        self.run, self.problem, self.report = run, problem, report
+        self.dtype = problem.rows.y.dtype
+        free, self.frozen = encode(run.start.model, problem.learned)
+        self.state = steps.start_state(run.plan.optimizer, free, run.start.q, self.dtype)
+        self.base = jax.tree.map(jnp.asarray, run.start.base)
+        self.standing = Standing(0, Pace(0, 0.0, run.plan.steps), 1.0, 0, 0.0, ())
+        if run.resumed is not None:
+            self._resume(run.resumed)
+        self.state = jax.tree.map(jnp.asarray, self.state)
+        self.chunk_steps = run.feed.steps_at_once(
+            run.plan.batch_size,
+            _steps_in_a_chunk(run.plan, *_inducing_points(run.start.model).shape),
         )
-        return new, bound
+        self.started = time.perf_counter() - self.standing.seconds
+        self.sharding = _sharing(run.plan.batch_size)
 
-    state, bounds = jax.lax.scan(step, state, (batches, rates))
-    return state, jnp.mean(bounds)
+    def fitted(self) -> Fitted:
+        status = Status.CONVERGED
+        while (share := self._share(self.standing.done)) < 1.0:
+            if not self._advance(share):
+                status = Status.STOPPED
+                break
+        if self.run.checkpoints is not None:
+            self._save()
+        return self._finished(status)
+
+    def _share(self, done: int) -> float:
+        """How much of the run is over: of its steps or of its time, whichever is more."""
+        share = self.standing.pace.share(done)
+        if (limit := self.run.plan.max_time) is not None:
+            share = max(share, min(1.0, (time.perf_counter() - self.started) / limit))
+        return share
+
+    def _advance(self, share: float) -> bool:
+        """One chunk; False if someone asked to stop."""
+        plan, now = self.run.plan, self.standing
+        wanted = min(self.chunk_steps, now.pace.end - now.done)
+        chunk = self.run.feed.chunk(self.run.seed, now.done, self.chunk_steps, plan.batch_size)
+        new, bound, finite = steps.run_chunk(
+            plan.optimizer,
+            self.state,
+            self.frozen,
+            self.base,
+            chunk.rows,
+            self._shared(chunk),
+            self._rates(share, wanted),
+            self.run.feed.total_weight,
+            self.problem.jitter,
+        )
+        if not finite or self._fell(float(bound)):
+            self._undo(wanted)
+            return True
+        self.state = new
+        score = float(bound) / self.run.feed.total_weight
+        nlp = None
+        if self.run.held_out is not None:
+            nlp = self._held_out_nlp()
+            score = -nlp
+        self._account(wanted, score)
+        stop = self.report(
+            float(bound),
+            wanted,
+            rows=wanted * plan.batch_size,
+            passes=self.standing.done * plan.batch_size / self.run.feed.n_rows,
+            held_out_nlp=nlp,
+            share=self._share(self.standing.done),
+        )
+        if self.run.checkpoints is not None and self.run.checkpoints.is_due():
+            self._save()
+        return not stop
+
+    def _rates(self, share: float, wanted: int) -> steps.Rates:
+        """One rate a step; a last chunk's surplus steps, there to be compiled once, stand still."""
+        done = self.standing.done
+        if self.run.plan.max_time is None:
+            shares = np.array([self.standing.pace.share(done + i) for i in range(wanted)])
+        else:
+            after = max(share, self._share_after_a_chunk(share))
+            shares = np.linspace(share, after, wanted)
+        found = rates(
+            self.run.plan, done, shares, self.run.feed.n_rows, self.standing.slowdown, self.dtype
+        )
+        idle = (0, self.chunk_steps - wanted)
+        return steps.Rates(*(np.pad(rate, idle) for rate in found))
+
+    def _share_after_a_chunk(self, share: float) -> float:
+        """As far as the last chunk took it."""
+        chunks = max(1.0, self.standing.done / self.chunk_steps)
+        return min(1.0, share + share / chunks)
+
+    def _shared(self, chunk: Chunk) -> Any:
+        """The row numbers, each batch split among the devices if there are several."""
+        if self.sharding is None:
+            return jnp.asarray(chunk.chosen)
+        return jax.device_put(chunk.chosen, self.sharding)
+
+    def _fell(self, bound: float) -> bool:
+        scores = self.standing.scores
+        per_row = bound / self.run.feed.total_weight
+        if self.run.held_out is not None or len(scores) < 2:
+            return False
+        return per_row < _CLIFF * min(min(scores), -np.log(2.0))
+
+    def _undo(self, wanted: int) -> None:
+        now = self.standing
+        if now.retries >= _MOST_RETRIES:
+            raise NumericalError(
+                f"training diverged {now.retries + 1} times in a row around step {now.done}, also "
+                f"with rates {now.slowdown:g} times the usual. Try a larger batch_size or jitter, "
+                "or dtype='float64'."
+            )
+        slower = 0.5 * now.slowdown
+        self.standing = now._replace(slowdown=slower, retries=now.retries + 1)
+        warnings.warn(
+            f"steps {now.done} to {now.done + wanted} diverged; they are undone and run again with "
+            f"{slower:g} times the usual rates.",
+            NumericalWarning,
+            stacklevel=7,
+        )
+
+    def _account(self, wanted: int, score: float) -> None:
+        now = self.standing
+        done = now.done + wanted
+        scores = (*now.scores, score)
+        pace, share = now.pace, self._share(done)
+        cooling = pace.from_step > 0 or self.run.plan.max_time is not None
+        if not cooling and has_plateaued(scores, share, self.problem.tol):
+            pace = pace.ending(done, share)
+        seconds = time.perf_counter() - self.started
+        self.standing = Standing(done, pace, now.slowdown, 0, seconds, scores)
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        assert self.run.checkpoints is not None
+        now = self.standing
+        header = {
+            "standing": now._asdict() | {"pace": now.pace._asdict()},
+            "planned_steps": self.run.plan.steps,
+            "seed": self.run.seed,
+            "n_inducing": len(_inducing_points(self.run.start.model)),
+        }
+        arrays = flattened("state", self.state) | flattened("model", self.run.start.model)
+        arrays |= {f"history.{name}": column for name, column in self.report.history().items()}
+        self.run.checkpoints.write(now.done, header, arrays)
+
+    def _resume(self, saved: Saved) -> None:
+        self.state = unflattened("state", self.state, saved.arrays)
+        standing = saved.header["standing"]
+        pace = Pace(**standing["pace"])
+        if saved.header["planned_steps"] != self.run.plan.steps:  # longer or shorter than planned
+            pace = Pace(standing["done"], pace.share(standing["done"]), self.run.plan.steps)
+        self.standing = Standing(**(standing | {"pace": pace, "scores": tuple(standing["scores"])}))
+        history = {
+            name.removeprefix("history."): column
+            for name, column in saved.arrays.items()
+            if name.startswith("history.")
+        }
+        self.report.take_up(history)
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def _finished(self, status: Status) -> Fitted:
+        """The bound over all rows, block by block, at the final parameters."""
+        data_term, found = 0.0, None
+        for rows in self.run.feed.blocks():
+            found = self._score(rows)
+            data_term += float(found.data_term)  # in float64, whatever a block is in
+        assert found is not None
+        evidence = data_term - float(found.divergence)
+        model = jax.tree.map(np.asarray, found.model)
+        check_end(model.kernel, evidence, found.jitter, found.factorised)
+        done, jitter = self.standing.done, float(found.jitter)
+        posterior = found.held.posterior(model.kernel, model.Z)
+        return Fitted(posterior, found.held, model, evidence, None, done, done, status, jitter)
+
+    def _score(self, rows: Rows) -> steps.Score:
+        return steps.score(self.state, self.frozen, self.base, rows, self.problem.jitter)
+
+    def _held_out_nlp(self) -> float:
+        """Of the held-out rows, in blocks of the size that the last pass uses too."""
+        assert self.run.held_out is not None
+        blocks = list(equal_blocks(self.run.held_out))
+        log_prob = sum(float(self._score(block).log_prob) for block in blocks)
+        return -log_prob / float(np.sum(self.run.held_out.weights, dtype=np.float64))
 
 
-def _gaussian(state: State) -> WhitenedGaussian:
-    factor, log_det_precision = precision_factor(state.precision)
-    return WhitenedGaussian(factor.T @ (factor @ state.linear), factor, -log_det_precision)
+def _inducing_points(model: Model) -> np.ndarray:
+    assert model.Z is not None  # only methods with inducing points are trained this way
+    return np.asarray(model.Z)
 
 
-@jax.jit
-def _finite(state: State, bound) -> Array:
-    finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves((state, bound))]
-    return jnp.all(jnp.stack(finite))
+def _steps_in_a_chunk(plan: Plan, n_inducing: int, n_features: int) -> int:
+    B, M, D = plan.batch_size, n_inducing, n_features
+    flops = 8 * B * M**2 + 12 * M**3 + 6 * B * M * D
+    platform = "cpu" if current_platform() == "cpu" else "gpu"
+    return int(np.clip(_CHUNK_FLOPS[platform] / flops, 5, _CHUNK))
 
 
-# --- the end --------------------------------------------------------------------------------------
-
-
-def _finished(problem: Problem, state: State, frozen, rows: Rows, done: int, status) -> Fitted:
-    """The bound and its gradient over all rows, block by block, at the final parameters."""
-    n_rows = len(rows.y)
-    size = min(_EVALUATION_BLOCK, n_rows)
-
-    def block(start: int) -> Evaluation:
-        # The last block is filled up with rows of weight 0.
-        chosen = np.arange(start, start + size)
-        inside = chosen < n_rows
-        chosen = np.where(inside, chosen, 0)
-        return _evaluate_block(state, frozen, rows, chosen, inside, problem.jitter)
-
-    whole = block(0)
-    for start in range(size, n_rows, size):
-        whole = whole._replace(found=_added(whole.found, block(start).found))
-    found = whole.found._replace(evidence=whole.found.evidence - divergence(_gaussian(state)))
-    return finish(problem, whole._replace(found=found), done, done, status)
-
-
-@jax.jit
-def _added(a: Evaluated, b: Evaluated) -> Evaluated:
-    """Data terms and their derivatives of two blocks together."""
-    return a._replace(
-        evidence=a.evidence + b.evidence,
-        d_kernel=jax.tree.map(jnp.add, a.d_kernel, b.d_kernel),
-        d_points=a.d_points + b.d_points,
-    )
-
-
-@jax.jit
-def _evaluate_block(state: State, frozen, rows: Rows, chosen, inside, jitter) -> Evaluation:
-    block = Rows(rows.X[chosen], rows.y[chosen], rows.weights[chosen] * inside)
-    model = decode(state.free, frozen)
-    features, pullback = project(model.kernel, model.Z, block.X, jitter)
-    q = _gaussian(state)
-    bound, terms = look(features, q, model.likelihood, block)
-    d_kernel, d_points = pullback(feature_cotangents(features, q, terms))
-    held = HeldByPoints(features.whitener, q)
-    return Evaluation(
-        {},
-        model,
-        Evaluated(
-            bound + divergence(q),
-            d_kernel,
-            d_points,
-            model.likelihood,
-            None,
-            held,
-            features.jitter,
-            features.ok,
-        ),
-    )
+def _sharing(batch_size: int) -> NamedSharding | None:
+    """How a batch is split, if several devices of the kind in use are there to share it."""
+    devices = jax.local_devices(backend=current_platform())
+    if len(devices) < 2 or batch_size % len(devices):
+        return None
+    mesh = jax.make_mesh((len(devices),), ("rows",), devices=devices)
+    return NamedSharding(mesh, PartitionSpec(None, "rows"))

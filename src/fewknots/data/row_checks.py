@@ -1,0 +1,75 @@
+"""Values that no source may hold, and the errors that say where they are.
+
+Every reader ends here, so a missing number is reported in the same words whether it was an empty
+CSV field, a null in Parquet or a NaN in an array.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..exceptions import DataError
+from .sources import Place
+from .tables import LARGEST_VALUE
+
+_COUNTED = "(Rows are counted from 0.)"
+_LABEL_TYPES = (str, bytes, bool, int, float, np.generic)
+
+
+def check_features(X: np.ndarray, names: Sequence[object] | None, place: Place) -> None:
+    """Every feature is a number to compute with."""
+    _check_numbers(X, lambda column: column_name(column, names), place)
+
+
+def check_weights(weights: np.ndarray, what: str, place: Place) -> None:
+    """Every weight is a finite number, zero or more."""
+    _check_numbers(weights[:, None], lambda column: what, place)
+    if len(weights) and weights.min() < 0:
+        row = int(np.argmax(weights < 0))
+        raise DataError(
+            f"{place.row(row)}: {what} gives the row the weight {weights[row]:g}. A weight says "
+            f"how often a row counts and cannot be negative. {_COUNTED}"
+        )
+
+
+def check_labels(labels: np.ndarray, what: str, place: Place) -> None:
+    """No label is missing."""
+    if labels.dtype.kind == "f":
+        absent = np.isnan(labels)
+    elif labels.dtype.kind == "O":
+        # None, NaN, pandas.NA, NaT: whatever stands for a missing value is not a plain label
+        absent = np.array([not isinstance(v, _LABEL_TYPES) or v != v for v in labels], bool)
+    else:
+        return
+    if absent.any():
+        raise missing_value(what, place.row(int(np.argmax(absent))))
+
+
+def missing_value(what: str, place: Place) -> DataError:
+    """The error for a value that is not there."""
+    return DataError(
+        f"{place}: {what} has no value (empty, null or NaN). Fill it in or leave the row out. "
+        f"{_COUNTED}"
+    )
+
+
+def column_name(column: int, names: Sequence[object] | None) -> str:
+    """What messages call a column: its name, or else its number."""
+    return f"column {column}" if names is None else f"column {names[column]!r}"
+
+
+def _check_numbers(X: np.ndarray, name: Callable[[int], str], place: Place) -> None:
+    if X.size == 0 or (X.max() <= LARGEST_VALUE and X.min() >= -LARGEST_VALUE):
+        return  # a NaN makes either comparison false, so this one line clears a good block
+    row, column = np.argwhere(~(np.abs(X) <= LARGEST_VALUE))[0]
+    value, here, what = X[row, column], place.row(int(row)), name(int(column))
+    if np.isnan(value):
+        raise missing_value(what, here)
+    if np.isinf(value):
+        raise DataError(
+            f"{here}: {what} is infinite. Replace it by a number or leave the row out. {_COUNTED}"
+        )
+    raise DataError(
+        f"{here}: {what} is {value:g}, too large to compute with: the limit is "
+        f"{LARGEST_VALUE:g}. Rescale that column. {_COUNTED}"
+    )

@@ -1,0 +1,175 @@
+"""All rows of a source in one scratch file, where any of them can be read at once.
+
+Training takes rows in random order, and most sources cannot give them: a CSV has no row 5 million
+without the rows before it, and a file sorted by label must be shuffled all the same. So the first
+pass copies every row to a file of rows of one width,
+
+    feature 1 ... feature D, label code, weight        (float32 where that is exact, or float64)
+
+and gathers on its way all that training has to know beforehand: the number of rows, the two
+labels, means and standard deviations. After that row n stands at n times the width.
+
+The file is read with `pread`, not mapped: what the system keeps of it in its cache is then the
+system's and may be given up at any time, while mapped pages count as this process's memory. It has
+no name in its folder (POSIX), so nothing is left behind however the process ends.
+"""
+
+import errno
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from .label_codes import LabelCodes
+from .moments import Moments
+from .sources import ROWS_IN_A_BLOCK, Source
+
+# Full disk, used-up quota, and the largest file that the system allows.
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NUMBERS_IN_A_BLOCK = 2**21  # wide tables are copied in blocks of fewer rows: 16 MB at most
+
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class Spool:
+    """The rows of a source, on disk, in any order. `Spool.written` makes one."""
+
+    n_rows: int
+    n_features: int
+    feature_names: tuple[str, ...] | None
+    dtype: np.dtype  # of the features as they are held
+    classes: np.ndarray  # both labels, sorted
+    class_totals: np.ndarray  # the weight of all rows of each class
+    mean: np.ndarray
+    scale: np.ndarray  # population standard deviation; 1 where a column never changes
+    minimum: np.ndarray
+    maximum: np.ndarray
+    digest: str  # the same for the same rows in the same order, and for no others
+
+    def __init__(self, source: Source, folder: Path) -> None:
+        self.n_features = source.n_features
+        self.feature_names = source.feature_names
+        self.dtype = np.dtype("<f4" if source.exact_in_float32 else "<f8")
+        self.n_rows = 0
+        self._folder = folder
+        self._row_bytes = (self.n_features + 2) * self.dtype.itemsize
+        # open as long as the spool is in use, which no `with` here could say
+        self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+
+    @classmethod
+    def written(cls, source: Source, folder: Path, classes: np.ndarray | None = None) -> "Spool":
+        """Copy all rows of `source` to a scratch file in `folder`.
+
+        `classes`, if given, are the two labels there may be; one of them may then be absent.
+        """
+        spool = cls(source, folder)
+        try:
+            spool._write(source, classes)
+        except BaseException:
+            spool.close()
+            raise
+        return spool
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """X, signs and weights of the given row numbers, in the given order.
+
+        X is as the user gave it, signs are +1 for classes[1] and -1 for classes[0]. Consecutive
+        row numbers are read in one go, so runs of rows cost far less than rows one by one.
+        """
+        rows = np.asarray(rows, np.int64)
+        if len(rows) and not 0 <= rows.min() <= rows.max() < self.n_rows:
+            raise IndexError(f"row numbers run from 0 to {self.n_rows - 1}.")
+        held = np.empty((len(rows), self.n_features + 2), self.dtype)
+        starts = np.flatnonzero(np.diff(rows, prepend=-2) != 1)
+        for start, stop in zip(starts, np.append(starts, len(rows))[1:], strict=True):
+            held[start:stop] = self._read(int(rows[start]), int(stop - start))
+        return self._split(held)
+
+    def blocks(self, size: int) -> Iterator[Rows]:
+        """All rows in the source's order, `size` at a time (the last ones fewer)."""
+        for start in range(0, self.n_rows, size):
+            yield self._split(self._read(start, min(size, self.n_rows - start)))
+
+    def close(self) -> None:
+        """Give the disk space back."""
+        self._file.close()
+
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _write(self, source: Source, classes: np.ndarray | None) -> None:
+        self._check_free_space(source.n_rows)
+        codes = LabelCodes(source.target_name, classes)
+        moments: Moments | None = None
+        totals = np.zeros(2)
+        seal = hashlib.blake2b(digest_size=16)
+        size = min(ROWS_IN_A_BLOCK, max(1, _NUMBERS_IN_A_BLOCK // self.n_features))
+        for block in source.blocks(size):
+            if block.labels is None:
+                raise ValueError("the source gives no labels: name the column with target=.")
+            block_codes = codes.codes(block.labels, block.place)
+            weights = np.ones(len(block.X)) if block.weights is None else block.weights
+            moments = moments or Moments(block.X[0])
+            moments.add(block.X, weights)
+            totals += np.bincount(block_codes, weights, minlength=2)
+            held = np.empty((len(block.X), self.n_features + 2), self.dtype)
+            held[:, :-2], held[:, -2], held[:, -1] = block.X, block_codes, weights
+            seal.update(held.data)
+            self._append(held)
+            self.n_rows += len(held)
+        assert moments is not None  # a source without rows raises an error of its own
+        self.classes = codes.classes()
+        self._order = codes.order()
+        self.class_totals = totals[self._order]
+        codes.check_weights(self.class_totals)
+        self.mean, self.scale = moments.mean, moments.scale
+        self.minimum, self.maximum = moments.minimum, moments.maximum
+        seal.update(repr((self.feature_names, self.dtype.str, self.classes.tolist())).encode())
+        self.digest = seal.hexdigest()
+
+    def _append(self, held: np.ndarray) -> None:
+        left = held.data.cast("B")
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            if error.errno not in _NO_SPACE:
+                raise
+            self._raise_no_space(f"more than {self.n_rows * self._row_bytes:,} bytes", error)
+
+    def _check_free_space(self, n_rows: int | None) -> None:
+        if n_rows is None:
+            return
+        needed = n_rows * self._row_bytes
+        if shutil.disk_usage(self._folder).free < needed:
+            self._raise_no_space(f"{needed:,} bytes", None)
+
+    def _raise_no_space(self, needed: str, cause: OSError | None) -> NoReturn:
+        free = shutil.disk_usage(self._folder).free
+        raise OSError(
+            errno.ENOSPC,
+            f"training needs {needed} of scratch space for a copy of the rows, and {free:,} are "
+            "free. Set the environment variable TMPDIR to a folder with more room, or pass "
+            "checkpoint= with a path there",
+            str(self._folder),
+        ) from cause
+
+    def _read(self, first: int, count: int) -> np.ndarray:
+        size = count * self._row_bytes
+        content = os.pread(self._file.fileno(), size, first * self._row_bytes)
+        if len(content) < size:
+            raise OSError(f"the scratch file in {self._folder} was cut off while it was in use.")
+        return np.frombuffer(content, self.dtype).reshape(count, -1)
+
+    def _split(self, held: np.ndarray) -> Rows:
+        positive = self._order[held[:, -2].astype(np.int64)]
+        signs = (2 * positive - 1).astype(self.dtype)
+        return np.ascontiguousarray(held[:, :-2]), signs, held[:, -1].copy()

@@ -1,0 +1,271 @@
+"""Fits by minibatches: rows in memory, from a stream, or in instalments. Order and manners only.
+
+Whatever the rows come from, a fit goes the same way: standardise, draw a sample, choose inducing
+points from it, set out from the prior (or from what was learned before), train.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.utils import check_random_state
+
+from .. import model_file
+from ..data.spool import Spool
+from ..data.standardise import Standardiser
+from ..inference.features import project
+from ..inference.sites import Rows
+from ..kernels import Kernel, as_kernel
+from ..likelihoods import Likelihood
+from ..optimize.lbfgsb import maximise
+from ..posterior import GaussianPosterior
+from ..precision import computing_in, resolve_dtype, resolve_jitter
+from ..progress import Reporter
+from ..training.checkpoint import Checkpoints, Saved, unflattened
+from ..training.feed import ArrayFeed, Feed, SpoolFeed
+from ..training.full_batch import Fitted, Problem
+from ..training.parameters import Learned, Model
+from ..training.steps import Naturals, base_of, precision_dtype, prior_base
+from ..training.stochastic import Run, Start, fit_stochastic
+from .methods import Way
+from .training_data import starting_points
+
+_SAMPLE_ROWS = 10_000  # at least, to see how the inputs spread and choose inducing points from
+_SAMPLE_PER_POINT = 20
+_MOST_HELD_OUT = 20_000
+# What may change when a run is taken up again.
+_FREE_TO_CHANGE = frozenset(
+    ("max_iter", "max_time", "checkpoint", "resume", "verbose", "callback", "warm_start")
+)
+
+
+class Table(NamedTuple):
+    """The rows of a fit, wherever they are: how many, how to get some, how to train on all."""
+
+    n_rows: int
+    digest: str
+    standardiser: Standardiser
+    take: Callable[[Int[np.ndarray, " n"]], Rows]  # standardised, in float64
+    feed: Callable[[np.dtype, Int[np.ndarray, " H"]], Feed]  # (dtype, rows to leave out)
+
+
+def table_in_memory(
+    X: Float[np.ndarray, "N D"],
+    y: Float[np.ndarray, " N"],
+    weights: Float[np.ndarray, " N"],
+    standardiser: Standardiser,
+) -> Table:
+    """Rows that are at hand."""
+
+    def take(numbers):
+        return Rows(standardiser(X[numbers]), y[numbers], weights[numbers])
+
+    def feed(dtype, left_out):
+        kept = np.ones(len(X), bool)
+        kept[left_out] = False
+        columns = (X, y, weights) if kept.all() else (X[kept], y[kept], weights[kept])
+        inputs = standardiser(columns[0]).astype(dtype)
+        return ArrayFeed(Rows(inputs, columns[1].astype(dtype), columns[2].astype(dtype)))
+
+    seal = hashlib.blake2b(digest_size=16)
+    for column in (X, y, weights):
+        seal.update(np.ascontiguousarray(column).data)
+    return Table(len(X), seal.hexdigest(), standardiser, take, feed)
+
+
+def table_on_disk(
+    spool: Spool, factors: Float[np.ndarray, " 2"], standardiser: Standardiser
+) -> Table:
+    """Rows in a scratch file, their weights times a factor for each class."""
+
+    def prepared(dtype):
+        def prepare(X, signs, weights):
+            weights = weights * factors[(signs > 0).astype(int)]
+            columns = standardiser(X.astype(np.float64, copy=False)), signs, weights
+            return Rows(*(column.astype(dtype) for column in columns))
+
+        return prepare
+
+    def take(numbers):
+        return prepared(np.dtype(np.float64))(*spool.take(numbers))
+
+    def feed(dtype, left_out):
+        total = float(factors @ spool.class_totals) - float(np.sum(take(left_out).weights))
+        return SpoolFeed(spool, prepared(dtype), left_out, total)
+
+    return Table(spool.n_rows, spool.digest, standardiser, take, feed)
+
+
+class Warm(NamedTuple):
+    """What an earlier fit knows."""
+
+    kernel: Kernel
+    posterior: GaussianPosterior
+    standardiser: Standardiser
+
+
+def check_same_width(warm: Warm, n_features: int) -> None:
+    """New rows must have the columns of those before."""
+    known = len(warm.standardiser.mean)
+    if n_features != known:
+        raise ValueError(
+            f"warm_start=True continues a fit to {known} features, but X has {n_features}. Set "
+            "warm_start=False to begin anew."
+        )
+
+
+def fit_table(
+    estimator: Any, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None
+) -> tuple[Fitted, Reporter]:
+    """Train `estimator`'s model on a table; (what was found, who reported)."""
+    plan = way.plan
+    assert plan is not None
+    dtype = resolve_dtype(estimator.dtype, minibatches=True)
+    saved, checkpoints = _checkpoints(estimator, table, dtype)
+    random_state = check_random_state(estimator.random_state)
+    seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
+    rng = np.random.default_rng(seed)
+    left_out = _held_out(estimator.validation_fraction, table.n_rows, rng)
+    points = estimator.n_inducing if isinstance(estimator.n_inducing, int) else 0
+    size = min(table.n_rows, max(_SAMPLE_ROWS, _SAMPLE_PER_POINT * points))
+    sample = table.take(np.sort(rng.choice(table.n_rows, size, replace=False, shuffle=False)))
+    model = _starting_model(estimator, table, sample, likelihood, saved, warm, seed, dtype)
+    with ExitStack() as stack:
+        held_out = _cast(table.take(left_out), dtype) if len(left_out) else None
+        wide = precision_dtype(float(np.sum(sample.weights)) * table.n_rows / size, dtype)
+        stack.enter_context(computing_in(wide))
+        feed = table.feed(dtype, left_out)
+        if isinstance(feed, SpoolFeed):
+            stack.callback(feed.close)
+        problem = Problem(
+            rows=_cast(sample, dtype),
+            model=model,
+            learned=Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False),
+            method=way.method,
+            maximise=maximise,
+            jitter=resolve_jitter(estimator.jitter, dtype),
+            max_iter=plan.steps,
+            tol=float(estimator.tol),
+            rng=random_state,
+        )
+        start = _start(model, problem.jitter, feed.total_weight, wide, warm)
+        reporter = stack.enter_context(estimator._reporter(plan.steps, None))
+        run = Run(plan, feed, start, seed, held_out, checkpoints, saved)
+        return fit_stochastic(run, problem, reporter), reporter
+
+
+def update(
+    estimator: Any, rows: Rows, warm: Warm, way: Way, likelihood: Likelihood
+) -> tuple[Fitted, Reporter]:
+    """Let new rows inform the posterior; kernel and inducing points stay where they are.
+
+    The posterior so far is the prior of the new rows (streaming variational Bayes, Broderick et al.
+    2013), so that rows in instalments count as they would together.
+    """
+    plan = way.plan
+    assert plan is not None
+    dtype = np.dtype(warm.posterior.points.dtype)
+    wide = np.dtype(np.float64)  # what all earlier rows have added up to is in this precision
+    model = Model(warm.kernel, warm.posterior.points, likelihood)
+    jitter = resolve_jitter(estimator.jitter, dtype)
+    with computing_in(wide), estimator._reporter(plan.steps, None) as reporter:
+        q = naturals_of(warm, jitter)
+        problem = Problem(
+            rows=_cast(rows, dtype),
+            model=model,
+            learned=Learned(False, False, False),
+            method=way.method,
+            maximise=maximise,
+            jitter=jitter,
+            max_iter=plan.steps,
+            tol=float(estimator.tol),
+            rng=check_random_state(0),
+        )
+        feed = ArrayFeed(problem.rows)
+        run = Run(plan, feed, Start(model, q, base_of(q)), seed=0)
+        return fit_stochastic(run, problem, reporter), reporter
+
+
+def naturals_of(warm: Warm, jitter: float) -> Naturals:
+    """The natural parameters of q(v) behind a posterior, v = L⁻¹u.
+
+    The posterior holds w = T u ~ N(mean, diag s); so v = (T L)⁻¹ w.
+    """
+    posterior = warm.posterior
+    Z = posterior.points.astype(np.float64)
+    kernel = jax.tree.map(lambda p: np.asarray(p, np.float64), warm.kernel)
+    features, _ = project(kernel, Z, Z[:1], np.asarray(jitter))
+    L = np.linalg.inv(np.asarray(features.whitener))
+    T = posterior.projection.astype(np.float64) @ L
+    # 1 - s is held rounded: where the data said nearly everything, s is known to that.
+    rounding = float(np.finfo(posterior.shrink.dtype).eps)
+    s = np.maximum(1.0 - posterior.shrink.astype(np.float64), rounding)
+    return Naturals((T / s[:, None]).T @ T, T.T @ (posterior.mean / s))
+
+
+def _start(model: Model, jitter: float, total_weight: float, wide: np.dtype, warm: Warm | None):
+    assert model.Z is not None
+    base = prior_base(len(model.Z), wide)
+    q = base.naturals
+    if warm is not None:
+        with computing_in(np.dtype(np.float64)):
+            q = Naturals(*(x.astype(wide) for x in naturals_of(warm, jitter)))
+    return Start(model, q, base)
+
+
+def _starting_model(
+    estimator, table: Table, sample: Rows, likelihood, saved: Saved | None, warm, seed: int, dtype
+) -> Model:
+    kernel = as_kernel(estimator.kernel)
+    if warm is not None:
+        model = Model(warm.kernel, warm.posterior.points, likelihood)
+    else:
+        spread = Standardiser.fitted(sample.X, np.maximum(sample.weights, 1e-300)).scale
+        kernel = kernel.prepared(spread, estimator.ard)
+        if saved is not None:
+            n_inducing = saved.header["n_inducing"]
+            Z = np.zeros((n_inducing, sample.X.shape[1]))
+        else:
+            with computing_in(np.dtype(np.float64)):
+                Z = starting_points(
+                    estimator.inducing_points,
+                    estimator.n_inducing,
+                    estimator.inducing_init,
+                    table.standardiser,
+                    kernel,
+                    sample.X,
+                    sample.weights,
+                    np.random.RandomState(seed),
+                    table.n_rows,
+                )
+        model = Model(kernel, Z, likelihood)
+    model = jax.tree.map(lambda parameter: np.asarray(parameter, dtype), model)
+    return model if saved is None else unflattened("model", model, saved.arrays)
+
+
+def _held_out(fraction: float | None, n_rows: int, rng: np.random.Generator) -> np.ndarray:
+    """The numbers of the rows kept apart, in ascending order."""
+    if fraction is None:
+        return np.zeros(0, np.int64)
+    size = min(_MOST_HELD_OUT, max(1, round(fraction * n_rows)))
+    return np.sort(rng.choice(n_rows, size, replace=False, shuffle=False))
+
+
+def _cast(rows: Rows, dtype: np.dtype) -> Rows:
+    return Rows(*(column.astype(dtype) for column in rows))
+
+
+def _checkpoints(estimator, table: Table, dtype) -> tuple[Saved | None, Checkpoints | None]:
+    if estimator.checkpoint is None:
+        return None, None
+    arguments = model_file.encode_arguments(estimator.get_params(deep=False))
+    settings = {k: v for k, v in arguments.items() if k not in _FREE_TO_CHANGE}
+    fingerprint = {"data": table.digest, "rows": table.n_rows, "dtype": dtype.name} | settings
+    # as it will come back from a file
+    checkpoints = Checkpoints(estimator.checkpoint, json.loads(json.dumps(fingerprint)))
+    return (checkpoints.latest() if estimator.resume else None), checkpoints

@@ -1,0 +1,140 @@
+"""Rows that are not in memory: fitting to them, and predicting for them. Order and manners only."""
+
+import os
+import tempfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..data.sources import open_source
+from ..data.spool import Spool
+from ..data.standardise import Standardiser
+from ..data.tables import warn_of_constant_columns
+from ..likelihoods import Bernoulli
+from .base import GPEstimator
+from .minibatches import check_same_width, table_on_disk
+from .training_data import class_factors
+
+
+def _as_fitted(X: np.ndarray, names: np.ndarray | None) -> Any:
+    """X as scikit-learn's checks want it: with column names if the fit had them."""
+    if names is None:
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=names, copy=False)
+
+
+class StreamingFits(GPEstimator):
+    """What GPClassifier can do with rows that are not in memory."""
+
+    def fit_stream(
+        self,
+        source: Any,
+        target: Any = None,
+        *,
+        features: Any = None,
+        weight: Any = None,
+    ):
+        """Fit to rows that are read from disk, or from a function, never all at once in memory.
+
+        The rows are read once to check them, standardise them and copy them to a scratch file (in
+        `checkpoint`, or in the system's temporary folder), and from there in random order while
+        training goes on. Memory does not grow with their number.
+
+        source : path of a Parquet, CSV, TSV or Arrow/Feather file, a folder of them, a pattern such
+            as "flights/*.parquet" or a list of paths; a 2-D array, np.memmap or .npy file; or a
+            function without arguments that returns an iterator of (X, y), (X, y, weights) or
+            tables.
+        target : the column with the labels; for arrays its number, or the labels themselves.
+        features : the columns to use; None means all but target and weight.
+        weight : the column with each row's weight, if any.
+        """
+        return self._all_or_nothing(lambda: self._fit_stream(source, target, features, weight))
+
+    def _fit_stream(self, source, target, features, weight):
+        self._check_parameters()
+        opened = open_source(source, target, features, weight)
+        folder = Path(tempfile.gettempdir() if self.checkpoint is None else self.checkpoint)
+        folder.mkdir(parents=True, exist_ok=True)
+        warm = self._warm()
+        with Spool.written(opened, folder) as spool:
+            if warm is not None:
+                check_same_width(warm, spool.n_features)
+            self._set_stream_features(spool)
+            self.classes_ = spool.classes
+            way = self._way(spool.n_rows, streamed=True)
+            extremes = np.array([spool.minimum, spool.maximum])
+            warn_of_constant_columns(extremes, getattr(self, "feature_names_in_", None))
+            factors = class_factors(self.class_weight, spool.classes, spool.class_totals)
+            if warm is not None:
+                self._standardiser = warm.standardiser
+            elif self.standardize:
+                self._standardiser = Standardiser(spool.mean, spool.scale)
+            else:
+                self._standardiser = Standardiser.identity(spool.n_features)
+            table = table_on_disk(spool, factors, self._standardiser)
+            self._fit_table(table, way, Bernoulli(self.likelihood), warm)
+        return self
+
+    def _set_stream_features(self, spool: Spool) -> None:
+        self.n_features_in_ = spool.n_features
+        if spool.feature_names is not None:
+            self.feature_names_in_ = np.array(spool.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def predict_stream(
+        self, source: Any, destination: str | PathLike[str], *, keep: Any = ()
+    ) -> int:
+        """Write the probabilities of the rows of `source` to the Parquet file `destination`.
+
+        Reads and writes a block of rows at a time; the file appears when it is complete. Its
+        columns: those of the source that `keep` names, "p_" and the label for each class, and
+        "prediction", the more probable label. Returns the number of rows.
+
+        source : as in `fit_stream`; a table needs the columns that the model was fitted to.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        opened = open_source(source, features=None if names is None else list(names))
+        if opened.n_features != self.n_features_in_:
+            raise ValueError(
+                f"the source has {opened.n_features} features, but the model was fitted to "
+                f"{self.n_features_in_}."
+            )
+        target = Path(destination)
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        os.close(handle)
+        n_rows = 0
+        writer = None
+        try:
+            for block in opened.blocks(keep=tuple(keep)):
+                probabilities = self.predict_proba(_as_fitted(block.X, names))
+                columns = (
+                    {}
+                    if block.table is None
+                    else dict(zip(block.table.schema.names, block.table.columns, strict=True))
+                )
+                for label, p in zip(self.classes_, probabilities.T, strict=True):
+                    columns[f"p_{label}"] = pa.array(p)
+                columns["prediction"] = pa.array(self.classes_[probabilities.argmax(axis=1)])
+                scored = pa.table(columns)
+                writer = writer or pq.ParquetWriter(temporary, scored.schema)
+                writer.write_table(scored)
+                n_rows += len(block.X)
+            assert writer is not None  # a source without rows raises an error of its own
+            writer.close()
+            os.replace(temporary, target)
+        except BaseException:
+            if writer is not None:
+                writer.close()
+            os.unlink(temporary)
+            raise
+        return n_rows

@@ -1,0 +1,180 @@
+r"""Batches for stochastic training, from memory or from disk.
+
+What a feed gives for a chunk of steps is a function of (seed, number of the first step) alone:
+training that was stopped goes on with the very rows it would have seen. Each pass over the data
+goes in a new order. Two feeds:
+
+`ArrayFeed`: all rows lie on the device; a chunk is the numbers of its rows.
+
+`SpoolFeed`: rows lie in a scratch file (spool.py). Blocks of consecutive rows are taken from all
+over the file, as many as a chunk needs, and their rows mixed: a batch of 1024 sees hundreds of
+places of the file, whatever order it was in. One chunk is computed with, the next is read
+meanwhile, and no more than that is ever in memory.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Int
+
+from ..data.blocks import padded, row_slices
+from ..data.spool import Spool
+from ..inference.sites import Rows
+
+_BLOCK = 256  # consecutive rows that are read together
+_POOL_BYTES = 2**27  # of rows on the device at a time
+_EVALUATION_BLOCK = 8192
+
+
+class Chunk(NamedTuple):
+    """Rows on the device and, for each step of a chunk, the numbers of those in its batch."""
+
+    rows: Rows
+    chosen: Int[np.ndarray, "steps B"]
+
+
+class Feed(Protocol):
+    """Where the rows of a fit come from."""
+
+    n_rows: int
+    total_weight: float
+
+    def steps_at_once(self, batch_size: int, wanted: int) -> int:
+        """How many of the wanted steps fit into one chunk."""
+        ...
+
+    def chunk(self, seed: int, done: int, steps: int, batch_size: int) -> Chunk:
+        """The batches of the next steps after `done`."""
+        ...
+
+    def blocks(self) -> Iterator[Rows]:
+        """All rows once, in blocks of one size; the last is filled up with weightless rows."""
+        ...
+
+
+def order_of_pass(seed: int, number: int, count: int) -> Int[np.ndarray, " N"]:
+    """The order in which `count` things come in one pass over them."""
+    return np.random.default_rng([seed, number]).permutation(count)
+
+
+class ArrayFeed:
+    """Rows in memory, put on the device once."""
+
+    def __init__(self, rows: Rows):
+        self.n_rows = len(rows.y)
+        self.total_weight = float(np.sum(rows.weights, dtype=np.float64))
+        self.rows = jax.tree.map(jnp.asarray, rows)
+        self._orders: dict[tuple[int, int], np.ndarray] = {}
+
+    def steps_at_once(self, batch_size: int, wanted: int) -> int:
+        return wanted
+
+    def chunk(self, seed: int, done: int, steps: int, batch_size: int) -> Chunk:
+        wanted = np.arange(done * batch_size, (done + steps) * batch_size)
+        passes, places = wanted // self.n_rows, wanted % self.n_rows
+        chosen = np.empty(len(wanted), np.int32)
+        orders = {}
+        for number in np.unique(passes).tolist():
+            key = (seed, number)
+            order = self._orders.get(key)
+            orders[key] = order_of_pass(*key, self.n_rows) if order is None else order
+            here = passes == number
+            chosen[here] = orders[key][places[here]]
+        self._orders = orders  # the next chunk mostly stays in the same pass
+        return Chunk(self.rows, chosen.reshape(steps, batch_size))
+
+    def blocks(self) -> Iterator[Rows]:
+        return equal_blocks(self.rows)
+
+
+class SpoolFeed:
+    """Rows in a scratch file, read in blocks from all over it."""
+
+    def __init__(
+        self,
+        spool: Spool,
+        prepared: Callable[..., Rows],
+        left_out: Int[np.ndarray, " H"],
+        total_weight: float,
+    ):
+        """`prepared` turns (X, signs, weights) of the file into rows to compute with; `left_out`
+        are the numbers of the rows, sorted, that are not to be learned from.
+        """
+        self.spool = spool
+        self.prepared = prepared
+        self.left_out = left_out
+        self.n_rows = spool.n_rows
+        self.total_weight = total_weight
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="fewknots-reader")
+        self._ahead: dict[tuple, Future[Chunk]] = {}
+
+    def steps_at_once(self, batch_size: int, wanted: int) -> int:
+        bytes_of_a_batch = batch_size * (self.spool.n_features + 2) * 8
+        return max(1, min(wanted, _POOL_BYTES // bytes_of_a_batch))
+
+    def chunk(self, seed: int, done: int, steps: int, batch_size: int) -> Chunk:
+        found = self._ahead.pop((seed, done, steps, batch_size), None)
+        self._ahead.clear()
+        chunk = self._read(seed, done, steps, batch_size) if found is None else found.result()
+        following = (seed, done + steps, steps, batch_size)
+        self._ahead[following] = self._reader.submit(self._read, *following)
+        # Here and not in the reader: whether JAX has 64-bit types is a matter of the thread.
+        return Chunk(jax.tree.map(jnp.asarray, chunk.rows), chunk.chosen)
+
+    def _read(self, seed: int, done: int, steps: int, batch_size: int) -> Chunk:
+        """Blocks in this pass's order; rows beyond the last block's end have no weight."""
+        n_blocks = -(-self.n_rows // _BLOCK)
+        wanted = np.arange(done * batch_size, (done + steps) * batch_size)
+        passes, places = wanted // (n_blocks * _BLOCK), wanted % (n_blocks * _BLOCK)
+        numbers = np.empty(len(wanted), np.int64)
+        for number in np.unique(passes).tolist():
+            here = passes == number
+            blocks = order_of_pass(seed, number, n_blocks)[places[here] // _BLOCK]
+            numbers[here] = blocks * _BLOCK + places[here] % _BLOCK
+        rows = self._rows(numbers)
+        mixed = np.random.default_rng([seed, done, 1]).permutation(len(wanted))
+        return Chunk(rows, mixed.astype(np.int32).reshape(steps, batch_size))
+
+    def _rows(self, numbers: Int[np.ndarray, " n"]) -> Rows:
+        beyond = numbers >= self.n_rows
+        X, signs, weights = self.spool.take(np.where(beyond, 0, numbers))
+        unseen = beyond | _is_in(numbers, self.left_out)
+        return self.prepared(X, signs, np.where(unseen, 0.0, weights))
+
+    def blocks(self) -> Iterator[Rows]:
+        for start in range(0, self.n_rows, _EVALUATION_BLOCK):
+            yield self._rows(np.arange(start, start + _EVALUATION_BLOCK))
+
+    def sample(self, numbers: Int[np.ndarray, " n"]) -> Rows:
+        """The rows of these numbers."""
+        return self.prepared(*self.spool.take(numbers))
+
+    def close(self) -> None:
+        self._reader.shutdown(cancel_futures=True)
+
+
+def _is_in(numbers: Int[np.ndarray, " n"], ascending: Int[np.ndarray, " H"]) -> np.ndarray:
+    if len(ascending) == 0:
+        return np.zeros(len(numbers), bool)
+    place = np.minimum(np.searchsorted(ascending, numbers), len(ascending) - 1)
+    return ascending[place] == numbers
+
+
+def equal_blocks(rows: Rows) -> Iterator[Rows]:
+    """Rows in blocks of one size, the last filled up with rows of no weight."""
+    for part in row_slices(len(rows.y), _EVALUATION_BLOCK):
+        block = Rows(*(column[part] for column in rows))
+        missing = _EVALUATION_BLOCK - (part.stop - part.start)
+        if missing:
+            X, y, weights = map(np.asarray, block)
+            none = np.zeros(missing, weights.dtype)
+            block = Rows(
+                padded(X, _EVALUATION_BLOCK),
+                padded(y, _EVALUATION_BLOCK),
+                np.concatenate([weights, none]),
+            )
+        yield block

@@ -1,0 +1,95 @@
+r"""How long stochastic training goes on, and how its rates fall.
+
+Everything follows from the *share* of the run that is over, 0 at its start and 1 at its end.
+
+    natural gradients   ρ from 0.5 down to B/N (between 0.001 and 0.5), as a power of the share:
+                        in the end q is the average over about a pass of the data.
+    Adam                a cosine from its first rate to zero.
+    Adadelta            0.1 throughout, as in the paper.
+
+The share grows with the steps done or with the time used, whichever is further. When the score
+(the bound, or the held-out log probability) no longer rises, what is left of the schedule is run
+through quickly: stopping at high rates would leave their noise in the model.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .steps import Rates
+
+_GRADIENT_RATE = {"natural_gradient": 0.03, "adam": 0.01, "adadelta": 0.1}
+_FIRST_NATURAL = 0.5
+_LAST_NATURAL = (0.001, 0.5)
+_BATCH = {"natural_gradient": 1024, "adam": 1024, "adadelta": 10}
+_PATIENCE = 10  # scores that must be no better than the ten before
+_COOLING = 0.3  # of the steps done, to run through the rest of the schedule
+_TOO_LATE = 0.6  # of the run: from here on the rates fall anyway
+
+
+class Plan(NamedTuple):
+    """The size of a run."""
+
+    optimizer: str
+    batch_size: int
+    steps: int
+    max_time: float | None  # seconds
+
+
+def automatic_plan(
+    optimizer: str, n_rows: int, n_inducing: int, batch_size: Any, max_iter: Any, max_time: Any
+) -> Plan:
+    """Batches of 1024 or M rows; twenty passes, but at least 2000 and at most 20,000 steps.
+
+    A step costs BM² for the batch and M³ besides, so a batch of fewer than M rows wastes most
+    of it. With `max_time` alone, the clock decides how many steps there are.
+    """
+    size = max(_BATCH[optimizer], 0 if optimizer == "adadelta" else n_inducing)
+    size = min(size if batch_size == "auto" else int(batch_size), n_rows)
+    if max_iter is not None:
+        steps = int(max_iter)
+    elif max_time is not None:
+        steps = 10**9
+    else:
+        steps = int(np.clip(20 * n_rows / size, 2000, 20_000))
+    return Plan(optimizer, size, steps, max_time)
+
+
+class Pace(NamedTuple):
+    """The share of the run that is over, as a straight line in the steps done."""
+
+    from_step: int
+    from_share: float
+    end: int
+
+    def share(self, done: int) -> float:
+        return min(1.0, self.from_share + (1.0 - self.from_share) * self._way(done))
+
+    def _way(self, done: int) -> float:
+        return (done - self.from_step) / max(1, self.end - self.from_step)
+
+    def ending(self, done: int, share: float) -> "Pace":
+        """From here to the end of the schedule in a fraction of the steps done so far."""
+        return Pace(done, share, min(self.end, done + max(1, int(_COOLING * done))))
+
+
+def rates(plan: Plan, done: int, shares: np.ndarray, n_rows: int, slowdown: float, dtype) -> Rates:
+    """The rates of the steps after `done`, at these shares of the run, times `slowdown`."""
+    last = float(np.clip(plan.batch_size / n_rows, *_LAST_NATURAL))
+    natural = _FIRST_NATURAL * (last / _FIRST_NATURAL) ** shares
+    natural = np.maximum(natural, 1.0 / (2.0 + done + np.arange(len(shares))))
+    gradient = np.full(len(shares), _GRADIENT_RATE[plan.optimizer])
+    if plan.optimizer != "adadelta":
+        gradient = gradient * 0.5 * (1.0 + np.cos(np.pi * shares))
+    return Rates(*((slowdown * rate).astype(dtype) for rate in (natural, gradient)))
+
+
+def has_plateaued(scores: Sequence[float], share: float, tol: float) -> bool:
+    """Whether the last ten scores are no better than the ten before, beyond noise and tol."""
+    if len(scores) < 2 * _PATIENCE or share > _TOO_LATE:
+        return False
+    before = np.array(scores[-2 * _PATIENCE : -_PATIENCE])
+    after = np.array(scores[-_PATIENCE:])
+    noise = np.sqrt((before.var() + after.var()) / _PATIENCE)
+    return bool(after.mean() - before.mean() <= max(tol, noise))

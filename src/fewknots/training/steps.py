@@ -1,0 +1,256 @@
+r"""The compiled part of stochastic training: hundreds of steps on minibatches in one loop.
+
+The bound's data term (eq. klsparse) is a sum over rows, so a batch of B rows times N/B estimates
+it, and its derivatives, without bias. Two rules use them.
+
+**Natural gradients** (the default). q(v) = N(m, S) is held by its natural parameters Λ = S⁻¹ and
+λ = S⁻¹m, in which a natural-gradient step of rate ρ is an average (section 4's derivatives, as in
+sparse_kl.py):
+
+    Λ ← (1-ρ) Λ + ρ (Λ₀ + (N/B) Aᵀ diag(wβ) A),
+    λ ← (1-ρ) λ + ρ (λ₀ + (N/B) Aᵀ (wα + wβ μ)).                                       (step)
+
+Kernel and Z follow Adam along the same estimate of the bound. In whitened coordinates q keeps its
+meaning while they move.
+
+**One optimiser on everything**, Adam or Adadelta as in the paper's section 5: q is held by m and
+the triangle of S = T Tᵀ.
+
+(Λ₀, λ₀) is what q is measured against: the prior, I and 0, or, when rows come in instalments, the
+posterior of those before (`Base`).
+
+| symbol   | name here                       | shape  |
+|----------|---------------------------------|--------|
+| Λ, λ     | Naturals.precision, .linear     | M×M, M |
+| m, T     | Triangle.mean, .lower           | M, M×M |
+| ρ        | rates.natural                   |        |
+| N/B      | scale                           | by weights: total weight over the batch's |
+| AᵀdiagβA | information                     | M×M    |
+
+Λ has eigenvalues from 1 to about N. Where N times float32's rounding is no longer small beside 1,
+`Naturals` are float64 and so is the one product that feeds them (`precision_dtype`); all else stays
+as it is.
+
+Cost of a step: four products over the batch, 8 B M² flops, about 12 M³, and the kernel's BMD.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Bool, Float, Int
+
+from ..arrays import AnyArray
+from ..inference.features import project
+from ..inference.method import HeldByPoints
+from ..inference.sites import Rows, WhitenedGaussian
+from ..inference.sparse_kl import look, model_gradient
+from ..likelihoods import Bernoulli
+from ..linalg import precision_factor
+from ..precision import compiled
+from .parameters import Model, Named, decode
+
+# Steps of size 1, for `run_chunk` to scale.
+_OPTIMISERS = {
+    "natural_gradient": optax.adam(1.0),
+    "adam": optax.adam(1.0),
+    "adadelta": optax.adadelta(1.0, rho=0.9, eps=1e-4),  # the paper's library's offset
+}
+STOCHASTIC = tuple(_OPTIMISERS)
+_MOST_WEIGHT_FLOAT32 = 2e6
+
+
+class Naturals(NamedTuple):
+    """q(v) by its natural parameters Λ = S⁻¹, λ = S⁻¹m."""
+
+    precision: Float[AnyArray, "M M"]
+    linear: Float[AnyArray, " M"]
+
+
+class Triangle(NamedTuple):
+    """q(v) = N(mean, lower lowerᵀ)."""
+
+    mean: Float[AnyArray, " M"]
+    lower: Float[AnyArray, "M M"]
+
+
+class Base(NamedTuple):
+    """What q is measured against: N(m₀, Λ₀⁻¹) by its natural parameters, and m₀ᵀλ₀ - log|Λ₀|."""
+
+    naturals: Naturals
+    constant: Float[AnyArray, ""]
+
+
+class State(NamedTuple):
+    """All that changes from step to step."""
+
+    free: Named  # kernel and Z, in the optimiser's coordinates
+    moments: Any  # the optimiser's memory
+    q: Naturals | Triangle
+
+
+class Rates(NamedTuple):
+    """How far each step of a chunk goes."""
+
+    natural: Float[AnyArray, " steps"]
+    gradient: Float[AnyArray, " steps"]
+
+
+def precision_dtype(total_weight: float, dtype: np.dtype) -> np.dtype:
+    """What Λ must be held in: its rounding error grows with the weight of the data."""
+    return np.dtype(np.float64) if total_weight > _MOST_WEIGHT_FLOAT32 else np.dtype(dtype)
+
+
+def prior_base(n_inducing: int, dtype: np.dtype) -> Base:
+    """N(0, I)."""
+    naturals = Naturals(np.eye(n_inducing, dtype=dtype), np.zeros(n_inducing, dtype))
+    return Base(naturals, np.zeros((), dtype))
+
+
+def base_of(naturals: Naturals) -> Base:
+    """An earlier posterior as what the next is measured against."""
+    lower = np.linalg.cholesky(naturals.precision)
+    whitened = np.linalg.solve(lower, naturals.linear)
+    constant = whitened @ whitened - 2.0 * np.sum(np.log(np.diagonal(lower)))
+    return Base(naturals, np.asarray(constant, lower.dtype))
+
+
+def start_state(optimizer: str, free: Named, q: Naturals, dtype: np.dtype) -> State:
+    """The optimiser at rest, and q as it wants to hold it."""
+    if optimizer == "natural_gradient":
+        return State(free, _OPTIMISERS[optimizer].init(free), q)
+    mean = np.linalg.solve(q.precision, q.linear).astype(dtype)
+    lower = np.linalg.cholesky(np.linalg.inv(q.precision)).astype(dtype)
+    triangle = Triangle(mean, lower)
+    return State(free, _OPTIMISERS[optimizer].init((free, triangle)), triangle)
+
+
+def naturals(q: Naturals | Triangle) -> Naturals:
+    """Q by its natural parameters, however it is held."""
+    if isinstance(q, Naturals):
+        return Naturals(*map(np.asarray, q))
+    inverse = np.linalg.inv(np.asarray(q.lower))
+    precision = inverse.T @ inverse
+    return Naturals(precision, precision @ np.asarray(q.mean))
+
+
+def gaussian(q: Naturals | Triangle, dtype) -> WhitenedGaussian:
+    """Q by its mean and a factor of its covariance."""
+    if isinstance(q, Triangle):
+        diagonal = jnp.diagonal(q.lower)
+        return WhitenedGaussian(q.mean, q.lower.T, 2.0 * jnp.sum(jnp.log(jnp.abs(diagonal))))
+    factor, log_det_precision = precision_factor(q.precision)
+    mean = factor.T @ (factor @ q.linear)
+    return WhitenedGaussian(*(x.astype(dtype) for x in (mean, factor, -log_det_precision)))
+
+
+@partial(compiled, static_argnums=0)
+def run_chunk(
+    optimizer: str,
+    state: State,
+    frozen: Named,
+    base: Base,
+    rows: Rows,
+    chosen: Int[AnyArray, "steps B"],
+    rates: Rates,
+    total_weight: Float[AnyArray, ""] | float,
+    jitter: Float[AnyArray, ""] | float,
+) -> tuple[State, Float[Array, ""], Bool[Array, ""]]:
+    """As many steps as `chosen` has batches; the average of their bounds; whether all is finite."""
+
+    def step(state: State, inputs):
+        numbers, rate = inputs
+        batch = Rows(rows.X[numbers], rows.y[numbers], rows.weights[numbers])
+        # A batch of held-out rows alone, were it to happen, teaches nothing: 0 times N/0.
+        scale = total_weight / jnp.maximum(jnp.sum(batch.weights), 1e-30)
+        model, pullback = jax.vjp(lambda free: decode(free, frozen), state.free)
+        features, feature_pullback = project(model.kernel, model.Z, batch.X, jitter)
+        A = features.explained
+        q = gaussian(state.q, A.dtype)
+        mean, _, terms = look(features, q, model.likelihood, batch)
+        wide = A.astype(base.naturals.precision.dtype)
+        information = (wide * terms.curvature[:, None]).T @ wide
+        d_kernel, d_points = model_gradient(feature_pullback, q, terms, information.astype(A.dtype))
+        zero = jax.tree.map(jnp.zeros_like, model.likelihood)
+        (d_free,) = pullback(Model(d_kernel, d_points, zero))
+        linear = A.T @ (terms.slope + terms.curvature * mean)
+        towards = Naturals(
+            base.naturals.precision + scale * information, base.naturals.linear + scale * linear
+        )
+        update = _natural_step if optimizer == "natural_gradient" else _gradient_step
+        new = update(optimizer, state, d_free, scale, q, towards, rate)
+        return new, scale * jnp.sum(terms.log_prob) - divergence(q, base)
+
+    state, bounds = jax.lax.scan(step, state, (chosen, rates))
+    finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves((state, bounds))]
+    return state, jnp.mean(bounds), jnp.all(jnp.stack(finite))
+
+
+def _natural_step(optimizer, state: State, d_free, scale, q, towards: Naturals, rate) -> State:
+    """(step), and Adam for the rest, to which the scale of the gradient is nothing."""
+    updates, moments = _OPTIMISERS[optimizer].update(d_free, state.moments)
+    free = jax.tree.map(lambda p, u: p - rate.gradient * u, state.free, updates)
+    moved = jax.tree.map(lambda old, new: old + rate.natural * (new - old), state.q, towards)
+    return State(
+        free, moments, jax.tree.map(lambda new, old: new.astype(old.dtype), moved, state.q)
+    )
+
+
+def _gradient_step(optimizer, state: State, d_free, scale, q, towards: Naturals, rate) -> State:
+    """With S = TTᵀ, ∂/∂m = (towards.linear) - (towards.precision) m and
+    ∂/∂T = tril(-(towards.precision) T + T⁻ᵀ), whose last term is 1/diag(T) on that triangle.
+    """
+    mean, lower = state.q
+    precision, linear = (x.astype(mean.dtype) for x in towards)
+    d_mean = linear - precision @ mean
+    d_lower = jnp.tril(-precision @ lower) + jnp.diag(1.0 / jnp.diagonal(lower))
+    d_free = jax.tree.map(lambda slope: scale * slope, d_free)
+    updates, moments = _OPTIMISERS[optimizer].update(
+        (d_free, Triangle(d_mean, d_lower)), state.moments, (state.free, state.q)
+    )
+    free, q = jax.tree.map(lambda p, u: p - rate.gradient * u, (state.free, state.q), updates)
+    return State(free, moments, q)
+
+
+def divergence(q: WhitenedGaussian, base: Base) -> Float[Array, ""]:
+    """KL[q(v) ‖ base] = ½(tr Λ₀S + mᵀΛ₀m - 2mᵀλ₀ + m₀ᵀλ₀ - log|Λ₀| - M - log|S|)."""
+    precision, linear = (x.astype(q.mean.dtype) for x in base.naturals)
+    trace = jnp.sum((q.factor @ precision) * q.factor)
+    square = q.mean @ (precision @ q.mean - 2.0 * linear) + base.constant.astype(q.mean.dtype)
+    return 0.5 * (trace + square - q.mean.shape[0] - q.log_det)
+
+
+class Score(NamedTuple):
+    """What some rows say about the present state; of blocks of rows, the first two are added."""
+
+    data_term: Float[Array, ""]  # of the bound
+    log_prob: Float[Array, ""]  # of the labels, predicted; times weights
+    divergence: Float[Array, ""]
+    model: Model
+    held: HeldByPoints
+    jitter: Float[Array, ""]
+    factorised: Bool[Array, ""]
+
+
+@compiled
+def score(state: State, frozen: Named, base: Base, rows: Rows, jitter: Any) -> Score:
+    """Bound and predictions at the present parameters. No derivatives: this compiles quickly."""
+    model = decode(state.free, frozen)
+    features, _ = project(model.kernel, model.Z, rows.X, jitter)
+    q = gaussian(state.q, features.explained.dtype)
+    mean, variance, terms = look(features, q, model.likelihood, rows)
+    assert isinstance(model.likelihood, Bernoulli)
+    negative, positive = model.likelihood.log_probabilities(mean, variance)
+    log_prob = rows.weights @ jnp.where(rows.y > 0, positive, negative)
+    return Score(
+        jnp.sum(terms.log_prob),
+        log_prob,
+        divergence(q, base),
+        model,
+        HeldByPoints(features.whitener, q),
+        features.jitter,
+        features.ok,
+    )

@@ -1,0 +1,155 @@
+"""The compiled steps against closed forms, brute force and derivatives."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from fewknots.inference.features import project
+from fewknots.inference.sites import Rows, WhitenedGaussian
+from fewknots.inference.sparse_kl import look
+from fewknots.kernels import RBF
+from fewknots.likelihoods import Bernoulli
+from fewknots.training import steps
+from fewknots.training.parameters import Learned, Model, encode
+from fewknots.training.steps import Naturals, Rates, Triangle
+
+RNG = np.random.default_rng(4)
+N, M = 40, 5
+X = RNG.normal(size=(N, 2))
+ROWS = Rows(X, np.where(X[:, 0] + 0.3 * RNG.normal(size=N) > 0, 1.0, -1.0), np.ones(N))
+MODEL = Model(RBF(np.array([0.8, 1.2]), np.asarray(1.5)), X[:M].copy(), Bernoulli("probit"))
+JITTER = 1e-6
+
+
+def random_naturals():
+    root = RNG.normal(size=(M, 2 * M))
+    precision = np.eye(M) + root @ root.T
+    return Naturals(precision, precision @ RNG.normal(size=M))
+
+
+def one_step(optimizer, q, base, chosen, natural=1.0, gradient=0.0, dtype=np.float64):
+    cast = lambda tree: jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), tree)  # noqa: E731
+    free, frozen = encode(cast(MODEL), Learned(True, True, False))
+    state = steps.start_state(optimizer, free, q, np.dtype(dtype))
+    rates = cast(Rates(np.full(1, natural), np.full(1, gradient)))
+    return steps.run_chunk(
+        optimizer,
+        jax.tree.map(jnp.asarray, state),
+        frozen,
+        jax.tree.map(jnp.asarray, base),
+        cast(ROWS),
+        jnp.asarray(chosen)[None],
+        rates,
+        float(N),
+        JITTER,
+    )
+
+
+def bound(model, mean, factor, base):
+    """Eq. (klsparse) with q measured against `base`, by autodiff-able plain formulas."""
+    features, _ = project(model.kernel, model.Z, jnp.asarray(ROWS.X), JITTER)
+    q = WhitenedGaussian(mean, factor, 2.0 * jnp.linalg.slogdet(factor)[1])
+    terms = look(features, q, model.likelihood, jax.tree.map(jnp.asarray, ROWS)).terms
+    return jnp.sum(terms.log_prob) - steps.divergence(q, base)
+
+
+def test_a_whole_step_lands_on_the_sum_over_rows(float64):
+    """Rate 1 and a batch of all rows: (step) without the average."""
+    q, base = random_naturals(), steps.prior_base(M, np.dtype(np.float64))
+    new, value, finite = one_step("natural_gradient", q, base, np.arange(N))
+    features, _ = project(MODEL.kernel, MODEL.Z, jnp.asarray(X), JITTER)
+    S = np.linalg.inv(q.precision)
+    factor = np.linalg.cholesky(S).T
+    m = S @ q.linear
+    belief = look(
+        features,
+        WhitenedGaussian(m, factor, jnp.linalg.slogdet(S)[1]),
+        MODEL.likelihood,
+        jax.tree.map(jnp.asarray, ROWS),
+    )
+    A, b = np.asarray(features.explained), np.asarray(belief.terms.curvature)
+    np.testing.assert_allclose(new.q.precision, np.eye(M) + A.T @ (b[:, None] * A), rtol=1e-9)
+    linear = A.T @ (np.asarray(belief.terms.slope) + b * np.asarray(belief.mean))
+    np.testing.assert_allclose(new.q.linear, linear, rtol=1e-9)
+    np.testing.assert_allclose(value, bound(MODEL, m, factor, base), rtol=1e-9)
+    assert finite
+
+
+def test_minibatches_are_unbiased(float64):
+    """The average over a pass of where batches lead is where all rows together lead."""
+    q, base = random_naturals(), steps.prior_base(M, np.dtype(np.float64))
+    order = RNG.permutation(N).reshape(4, 10)
+    parts = [one_step("natural_gradient", q, base, batch)[0].q for batch in order]
+    whole = one_step("natural_gradient", q, base, np.arange(N))[0].q
+    for name in ("precision", "linear"):
+        mean = np.mean([np.asarray(getattr(part, name)) for part in parts], axis=0)
+        np.testing.assert_allclose(mean, getattr(whole, name), rtol=1e-7)
+
+
+def test_the_divergence_is_that_between_two_gaussians(float64):
+    p, q = random_naturals(), random_naturals()
+    S, S0 = np.linalg.inv(q.precision), np.linalg.inv(p.precision)
+    m, m0 = S @ q.linear, S0 @ p.linear
+    want = 0.5 * (
+        np.trace(p.precision @ S)
+        + (m - m0) @ p.precision @ (m - m0)
+        - M
+        + np.linalg.slogdet(S0)[1]
+        - np.linalg.slogdet(S)[1]
+    )
+    gaussian = steps.gaussian(jax.tree.map(jnp.asarray, q), np.float64)
+    found = steps.divergence(gaussian, jax.tree.map(jnp.asarray, steps.base_of(p)))
+    np.testing.assert_allclose(found, want, rtol=1e-10)
+
+
+@pytest.mark.parametrize("start", ["prior", "earlier posterior"])
+def test_gradient_steps_follow_the_gradient(start, float64):
+    """Adam's first step is the sign of the gradient: recovered from its first moment."""
+    q = random_naturals()
+    base = steps.prior_base(M, np.dtype(np.float64))
+    if start != "prior":
+        base = steps.base_of(random_naturals())
+    new, _, _ = one_step("adam", q, base, np.arange(N))
+    d_free, d_q = jax.tree.map(lambda moment: moment / 0.1, new.moments[0].mu)
+    free, frozen = encode(MODEL, Learned(True, True, False))
+    triangle = steps.start_state("adam", free, q, np.dtype(np.float64)).q
+
+    def of(free, triangle):
+        from fewknots.training.parameters import decode
+
+        return bound(decode(free, frozen), triangle.mean, triangle.lower.T, base)
+
+    want_free, want_q = jax.grad(of, argnums=(0, 1))(free, jax.tree.map(jnp.asarray, triangle))
+    np.testing.assert_allclose(d_q.mean, want_q.mean, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(d_q.lower, np.tril(want_q.lower), rtol=1e-6, atol=1e-7)
+    for found, want in zip(jax.tree.leaves(d_free), jax.tree.leaves(want_free), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-6)
+
+
+def test_a_wide_precision_keeps_small_directions(float64):
+    """Λ of 1e9 rows in float64 beside float32 data: its directions of size 1 survive."""
+    q = Naturals(np.diag([1e9, 1e9, 1.0, 1.0, 1.0]), np.zeros(M))
+    base = steps.prior_base(M, np.dtype(np.float64))
+    new, _, finite = one_step(
+        "natural_gradient", q, base, np.arange(N), natural=1e-6, dtype=np.float32
+    )
+    assert finite
+    assert new.q.precision.dtype == jnp.float64
+    assert jax.tree.leaves(new.free)[0].dtype == jnp.float32
+    np.testing.assert_allclose(np.linalg.eigvalsh(new.q.precision)[:3], 1.0, rtol=1e-3)
+    assert steps.precision_dtype(1e9, np.dtype(np.float32)) == np.float64
+    assert steps.precision_dtype(1e5, np.dtype(np.float32)) == np.float32
+
+
+def test_q_by_its_triangle_is_the_same_q(float64):
+    q = random_naturals()
+    free, _ = encode(MODEL, Learned(True, True, False))
+    triangle = steps.start_state("adam", free, q, np.dtype(np.float64)).q
+    assert isinstance(triangle, Triangle)
+    one, other = (
+        steps.gaussian(jax.tree.map(jnp.asarray, held), np.float64) for held in (q, triangle)
+    )
+    np.testing.assert_allclose(one.mean, other.mean, rtol=1e-9)
+    np.testing.assert_allclose(one.factor.T @ one.factor, other.factor.T @ other.factor, rtol=1e-9)
+    np.testing.assert_allclose(one.log_det, other.log_det, rtol=1e-10)
