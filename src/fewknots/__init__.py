@@ -4,16 +4,29 @@ Hensman, Matthews & Ghahramani, "Scalable Variational Gaussian Process Classific
 """
 
 from .estimators import GPClassifier, GPRegressor
-from .exceptions import InputWarning, ModelFileError, NumericalError, NumericalWarning
+from .exceptions import (
+    CheckpointError,
+    CheckpointWarning,
+    DataError,
+    InputWarning,
+    InterruptedFitWarning,
+    ModelFileError,
+    NumericalError,
+    NumericalWarning,
+)
 from .model_file import load
 from .progress import Progress
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CheckpointError",
+    "CheckpointWarning",
+    "DataError",
     "GPClassifier",
     "GPRegressor",
     "InputWarning",
+    "InterruptedFitWarning",
     "ModelFileError",
     "NumericalError",
     "NumericalWarning",

@@ -33,7 +33,7 @@ Arrays = dict[str, np.ndarray]
 
 def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
     """Write header and arrays to `path`, replacing what was there in one step."""
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     sealed = {"header": header, "sha256": _digest(header, arrays)}
     content = serialise_arrays(arrays, metadata={_KEY: json.dumps(sealed, allow_nan=False)})
     target = Path(path)

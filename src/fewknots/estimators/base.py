@@ -71,6 +71,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _all_or_nothing(self, fit: Callable[[], Any]):
         """Whatever goes wrong, an estimator that was fitted before still works."""
+        one_of("device", self.device, DEVICES)
         before = self.__dict__.copy()
         try:
             with on_device(self.device):
@@ -161,7 +162,6 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         number("tol", self.tol, positive=False)
         if self.jitter is not None:
             number("jitter", self.jitter, positive=True)
-        one_of("device", self.device, DEVICES)
         for name in ("ard", "learn_kernel", "learn_inducing", "standardize"):
             switch(name, getattr(self, name))
         if self.callback is not None and not callable(self.callback):

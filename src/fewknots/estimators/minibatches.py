@@ -155,6 +155,7 @@ def fit_table(
         )
         start = _start(model, problem.jitter, feed.total_weight, wide, warm)
         reporter = stack.enter_context(estimator._reporter(plan.steps, None))
+        plan = plan._replace(warm=warm is not None)
         run = Run(plan, feed, start, seed, held_out, checkpoints, saved)
         return fit_stochastic(run, problem, reporter), reporter
 

@@ -14,7 +14,7 @@ meanwhile, and no more than that is ever in memory.
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -55,6 +55,10 @@ class Feed(Protocol):
         """All rows once, in blocks of one size; the last is filled up with weightless rows."""
         ...
 
+    def place(self, sharding: Any) -> None:
+        """Put rows where `sharding` says from now on."""
+        ...
+
 
 def order_of_pass(seed: int, number: int, count: int) -> Int[np.ndarray, " N"]:
     """The order in which `count` things come in one pass over them."""
@@ -90,6 +94,9 @@ class ArrayFeed:
     def blocks(self) -> Iterator[Rows]:
         return equal_blocks(self.rows)
 
+    def place(self, sharding: Any) -> None:
+        self.rows = jax.device_put(self.rows, sharding)
+
 
 class SpoolFeed:
     """Rows in a scratch file, read in blocks from all over it."""
@@ -111,6 +118,7 @@ class SpoolFeed:
         self.total_weight = total_weight
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="fewknots-reader")
         self._ahead: dict[tuple, Future[Chunk]] = {}
+        self._sharding: Any = None  # where JAX puts things by itself
 
     def steps_at_once(self, batch_size: int, wanted: int) -> int:
         bytes_of_a_batch = batch_size * (self.spool.n_features + 2) * 8
@@ -123,7 +131,7 @@ class SpoolFeed:
         following = (seed, done + steps, steps, batch_size)
         self._ahead[following] = self._reader.submit(self._read, *following)
         # Here and not in the reader: whether JAX has 64-bit types is a matter of the thread.
-        return Chunk(jax.tree.map(jnp.asarray, chunk.rows), chunk.chosen)
+        return Chunk(jax.device_put(chunk.rows, self._sharding), chunk.chosen)
 
     def _read(self, seed: int, done: int, steps: int, batch_size: int) -> Chunk:
         """Blocks in this pass's order; rows beyond the last block's end have no weight."""
@@ -149,9 +157,8 @@ class SpoolFeed:
         for start in range(0, self.n_rows, _EVALUATION_BLOCK):
             yield self._rows(np.arange(start, start + _EVALUATION_BLOCK))
 
-    def sample(self, numbers: Int[np.ndarray, " n"]) -> Rows:
-        """The rows of these numbers."""
-        return self.prepared(*self.spool.take(numbers))
+    def place(self, sharding: Any) -> None:
+        self._sharding = sharding
 
     def close(self) -> None:
         self._reader.shutdown(cancel_futures=True)

@@ -61,6 +61,7 @@ _OPTIMISERS = {
 }
 STOCHASTIC = tuple(_OPTIMISERS)
 _MOST_WEIGHT_FLOAT32 = 2e6
+_FEW_INPUTS = 8
 
 
 class Naturals(NamedTuple):
@@ -199,6 +200,17 @@ def _natural_step(optimizer, state: State, d_free, scale, q, towards: Naturals, 
     )
 
 
+def _moved(free: Named, updates: Named, rate) -> Named:
+    """Adam moves every coordinate by its rate, hence a point in D inputs by √D times that."""
+    rates = dict.fromkeys(free, rate)
+    if "Z" in free:
+        rates["Z"] = rate * min(1.0, (_FEW_INPUTS / free["Z"].shape[1]) ** 0.5)
+    return {
+        name: jax.tree.map(lambda p, u, name=name: p - rates[name] * u, free[name], updates[name])
+        for name in free
+    }
+
+
 def _gradient_step(optimizer, state: State, d_free, scale, q, towards: Naturals, rate) -> State:
     """With S = TTᵀ, ∂/∂m = (towards.linear) - (towards.precision) m and
     ∂/∂T = tril(-(towards.precision) T + T⁻ᵀ), whose last term is 1/diag(T) on that triangle.
@@ -211,7 +223,8 @@ def _gradient_step(optimizer, state: State, d_free, scale, q, towards: Naturals,
     updates, moments = _OPTIMISERS[optimizer].update(
         (d_free, Triangle(d_mean, d_lower)), state.moments, (state.free, state.q)
     )
-    free, q = jax.tree.map(lambda p, u: p - rate.gradient * u, (state.free, state.q), updates)
+    free = _moved(state.free, updates[0], rate.gradient)
+    q = jax.tree.map(lambda p, u: p - rate.gradient * u, state.q, updates[1])
     return State(free, moments, q)
 
 

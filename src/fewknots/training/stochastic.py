@@ -10,6 +10,7 @@ A run is a function of its plan, its start and its seed: `Standing` is all that 
 from the middle, and goes into every checkpoint.
 """
 
+import math
 import time
 import warnings
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ..exceptions import NumericalError, NumericalWarning
 from ..inference.sites import Rows
@@ -93,6 +94,8 @@ class _Training:
         )
         self.started = time.perf_counter() - self.standing.seconds
         self.sharding = _sharing(run.plan.batch_size)
+        if self.sharding is not None:
+            run.feed.place(NamedSharding(self.sharding.mesh, PartitionSpec()))
 
     def fitted(self) -> Fitted:
         status = Status.CONVERGED
@@ -179,7 +182,7 @@ class _Training:
         per_row = bound / self.run.feed.total_weight
         if self.run.held_out is not None or len(scores) < 2:
             return False
-        return per_row < _CLIFF * min(min(scores), -np.log(2.0))
+        return per_row < _CLIFF * min(*scores, -math.log(2.0))
 
     def _undo(self, wanted: int) -> None:
         now = self.standing
@@ -229,7 +232,8 @@ class _Training:
         standing = saved.header["standing"]
         pace = Pace(**standing["pace"])
         if saved.header["planned_steps"] != self.run.plan.steps:  # longer or shorter than planned
-            pace = Pace(standing["done"], pace.share(standing["done"]), self.run.plan.steps)
+            done, steps = standing["done"], self.run.plan.steps
+            pace = Pace(done, min(pace.share(done), done / steps), steps)
         self.standing = Standing(**(standing | {"pace": pace, "scores": tuple(standing["scores"])}))
         history = {
             name.removeprefix("history."): column
@@ -282,5 +286,5 @@ def _sharing(batch_size: int) -> NamedSharding | None:
     devices = jax.local_devices(backend=current_platform())
     if len(devices) < 2 or batch_size % len(devices):
         return None
-    mesh = jax.make_mesh((len(devices),), ("rows",), devices=devices)
+    mesh = Mesh(np.array(devices), ("rows",))
     return NamedSharding(mesh, PartitionSpec(None, "rows"))

@@ -1,0 +1,192 @@
+"""Runs that are killed, torn files, foreign files: nothing is lost, nothing is mixed up."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from fewknots import CheckpointError, CheckpointWarning, GPClassifier, load
+from fewknots.training.checkpoint import Checkpoints
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(600, 2))
+y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 - 1.0 + 0.3 * RNG.normal(size=600) > 0
+
+SCRIPT = """
+import sys
+import numpy as np
+from fewknots import GPClassifier
+rng = np.random.default_rng(8)
+X = rng.normal(size=(5000, 3))
+y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 - 1.0 + 0.3 * rng.normal(size=5000) > 0
+clf = GPClassifier(
+    n_inducing=30, optimizer="natural_gradient", batch_size=200, max_iter=2000, random_state=0,
+    validation_fraction=0.1, checkpoint=sys.argv[1], resume=True,
+)
+if sys.argv[3] == "stream":
+    clf.fit_stream(lambda: iter([(X[:3000], y[:3000]), (X[3000:], y[3000:])]))
+else:
+    clf.fit(X, y)
+clf.save(sys.argv[2])
+"""
+
+
+def start(folder, model, how):
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, folder, model, how], stderr=subprocess.PIPE, text=True
+    )
+
+
+def newest(folder):
+    return max((path.name for path in folder.glob("step-*")), default="")
+
+
+@pytest.mark.parametrize(("how", "kills"), [("memory", 2), ("stream", 1)])
+def test_killed_at_random_moments_it_ends_as_if_nothing_had_happened(how, kills, tmp_path):
+    whole = start(tmp_path / "whole", tmp_path / "whole.fewknots", how)
+    assert whole.wait(120) == 0, whole.stderr.read()
+    chance = random.Random(1)
+    killed = 0
+    while True:
+        process = start(tmp_path / "killed", tmp_path / "killed.fewknots", how)
+        before, ends = newest(tmp_path / "killed"), time.monotonic() + 60
+        # after its first checkpoint, at any point of a chunk, of a score or of writing the next
+        if killed < kills:
+            while newest(tmp_path / "killed") == before and time.monotonic() < ends:
+                time.sleep(0.005)
+                assert process.poll() is None, process.stderr.read()
+            time.sleep(chance.uniform(0.0, 0.3))
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            process.stderr.close()
+            killed += process.returncode == -signal.SIGKILL
+            continue
+        assert process.wait(120) == 0, process.stderr.read()
+        process.stderr.close()
+        break
+    whole.stderr.close()
+    one, other = (load(tmp_path / f"{name}.fewknots") for name in ("whole", "killed"))
+    assert one.n_iter_ == other.n_iter_ == 2000
+    assert one.log_evidence_ == other.log_evidence_
+    for name, array in one.posterior_.arrays().items():
+        np.testing.assert_array_equal(other.posterior_.arrays()[name], array, err_msg=name)
+    np.testing.assert_array_equal(one.history_["bound"], other.history_["bound"])
+    np.testing.assert_array_equal(one.history_["held_out_nlp"], other.history_["held_out_nlp"])
+
+
+def small(folder, **arguments):
+    defaults = {"n_inducing": 8, "optimizer": "natural_gradient", "batch_size": 100}
+    defaults |= {"max_iter": 400, "random_state": 0, "checkpoint": folder, "resume": True}
+    return GPClassifier(**(defaults | arguments))
+
+
+@pytest.fixture
+def finished(tmp_path):
+    small(tmp_path).fit(X, y)
+    return tmp_path
+
+
+def test_only_the_last_two_are_kept(finished):
+    names = sorted(path.name for path in finished.iterdir())
+    assert len(names) == 2
+    assert names[-1] == "step-0000000400.checkpoint"
+
+
+def test_a_finished_run_is_not_run_again(finished):
+    again = small(finished).fit(X, y)
+    assert again.n_iter_ == 400
+    assert again.log_evidence_ == small(None, resume=False).fit(X, y).log_evidence_
+
+
+@pytest.mark.parametrize("damage", ["torn", "empty", "changed"])
+def test_a_damaged_checkpoint_is_passed_over(damage, finished):
+    path = max(finished.iterdir())
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 1
+    path.write_bytes({"torn": content[:-300], "empty": b"", "changed": bytes(content)}[damage])
+    with pytest.warns(CheckpointWarning, match=r"step-0000000400.checkpoint .* the one before"):
+        again = small(finished).fit(X, y)
+    assert again.log_evidence_ == small(None, resume=False).fit(X, y).log_evidence_
+
+
+def test_a_foreign_checkpoint_is_refused_and_says_why(finished):
+    with (
+        pytest.warns(CheckpointWarning, match="belongs to another run: its n_inducing is 8"),
+        pytest.raises(CheckpointError, match=r"no checkpoint in .* can be used"),
+    ):
+        small(finished, n_inducing=9).fit(X, y)
+    with pytest.warns(CheckpointWarning, match="its data is"), pytest.raises(CheckpointError):
+        small(finished).fit(X + 1.0, y)
+
+
+def test_other_files_in_the_folder_are_left_alone(finished):
+    (finished / "notes.txt").write_text("mine")
+    (finished / ".step-0000000500.checkpoint.abc").write_text("what a killed process left")
+    small(finished).fit(X, y)
+    assert (finished / "notes.txt").exists()
+    assert not (finished / ".step-0000000500.checkpoint.abc").exists()
+
+
+def test_without_resume_it_begins_anew(finished):
+    small(finished, resume=False, max_iter=100).fit(X, y)
+    assert [path.name for path in finished.iterdir()] == ["step-0000000100.checkpoint"]
+
+
+def test_a_run_can_be_made_longer(tmp_path):
+    small(tmp_path, max_iter=200).fit(X, y)
+    longer = small(tmp_path, max_iter=600).fit(X, y)
+    assert longer.n_iter_ == 600
+    np.testing.assert_array_equal(longer.history_["iteration"], np.arange(100, 601, 100))
+
+
+def test_a_file_in_place_of_the_folder_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match="cannot be used as a folder"):
+        small(tmp_path / "file").fit(X, y)
+
+
+def test_writing_takes_a_small_share_of_the_time(tmp_path):
+    checkpoints = Checkpoints(tmp_path, {})
+    assert checkpoints.is_due()
+    checkpoints.write(1, {}, {"a": np.zeros(10)})
+    assert not checkpoints.is_due()
+
+
+INTERRUPTED = """
+import sys, warnings
+import numpy as np
+from fewknots import GPClassifier
+rng = np.random.default_rng(8)
+X = rng.normal(size=(600, 2))
+y = X[:, 0] + 0.5 * rng.normal(size=600) > 0
+def started(progress):
+    if progress.iteration <= 200:
+        print("running", flush=True)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    clf = GPClassifier(n_inducing=8, optimizer="natural_gradient", batch_size=100, tol=0.0,
+                       max_iter=10_000_000, random_state=0, callback=started).fit(X, y)
+print("score", clf.score(X, y), [str(w.message) for w in caught])
+"""
+
+
+def test_ctrl_c_ends_a_run_with_a_usable_model():
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stdout.readline() == "running\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    last = out.strip().splitlines()[-1]
+    assert last.startswith("score 0.8")
+    assert "interrupted after" in last
