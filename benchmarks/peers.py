@@ -1,6 +1,8 @@
 """Other libraries, each in a virtual environment of its own: their pins conflict with ours."""
 
+import importlib.util
 import subprocess
+import sys
 import venv
 from pathlib import Path
 
@@ -13,7 +15,9 @@ REQUIREMENTS = {
 
 
 def python_with(peer: str) -> Path:
-    """The interpreter that has `peer` installed; made on first use, which takes minutes."""
+    """The interpreter that has `peer`: this one, or one made on first use, which takes minutes."""
+    if importlib.util.find_spec(peer) is not None:
+        return Path(sys.executable)
     home = _HOME / peer
     python, complete = home / "bin" / "python", home / "complete"
     if not complete.exists():

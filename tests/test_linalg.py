@@ -1,8 +1,15 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
-from fewknots.linalg import LADDER_RUNGS, cholesky_pullback, cholesky_with_ladder, precision_factor
+from fewknots.linalg import (
+    LADDER_RUNGS,
+    cholesky_pullback,
+    cholesky_with_ladder,
+    lower_inverse,
+    precision_factor,
+)
 
 
 def spd(n, seed=0):
@@ -48,3 +55,12 @@ def test_cholesky_pullback_is_autodiff_of_cholesky(float64):
     want = 0.5 * (want + want.T)
     got = cholesky_pullback(jnp.linalg.inv(L), L.T @ G)
     np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1, 5, 128, 129, 200, 300])
+def test_inverse_of_a_triangle_by_blocks(size, float64):
+    rng = np.random.default_rng(size)
+    lower = np.tril(rng.normal(size=(size, size))) / size + np.eye(size)
+    inverse = np.asarray(lower_inverse(jnp.asarray(lower)))
+    np.testing.assert_allclose(inverse @ lower, np.eye(size), atol=1e-12)
+    np.testing.assert_array_equal(np.triu(inverse, 1), 0.0)

@@ -13,6 +13,8 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +38,26 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     sealed = {"header": header, "sha256": _digest(header, arrays)}
     content = serialise_arrays(arrays, metadata={_KEY: json.dumps(sealed, allow_nan=False)})
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A new file to write to, which becomes `path` when the block ends well, and else vanishes."""
     target = Path(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    temporary = Path(name)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        yield temporary
+        os.fsync(handle)
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink()
         raise
+    finally:
+        os.close(handle)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:

@@ -24,18 +24,21 @@ from jaxtyping import Float, Int
 from .kernels import Kernel
 
 METHODS = ("kmeans", "greedy", "random")
+_MOST_AUTOMATIC = 1000
 _MOST_ROWS = 4000
 _MOST_CANDIDATES = 1000
+_COSTLY = 1e8  # multiplications in one round of k-means
+_FEW_ROUNDS = 10
 _SMALLEST_SHARE = 1e-6  # of the prior variance: a smaller residual is rounding
 _WORTHWHILE = 2.0  # a move must promise this many times what it costs
 
 
 def automatic_count(n_rows: int) -> int:
-    """How many inducing points n distinct rows deserve: 37 for 400, 108 for 10,000.
+    """How many inducing points n distinct rows deserve: 37 for 400, 108 for 10,000, at most 1000.
 
     The cube root keeps the cost of a look at all rows, N M², below quadratic in N.
     """
-    return max(20, round(5.0 * n_rows ** (1.0 / 3.0)))
+    return int(np.clip(round(5.0 * n_rows ** (1.0 / 3.0)), 20, _MOST_AUTOMATIC))
 
 
 def choose(
@@ -59,7 +62,10 @@ def _kmeans(X, weights, n_inducing, rng):
     from sklearn.cluster import KMeans  # here: it is slow to import and not always needed
 
     rows = _sample(len(X), max(_MOST_ROWS, 50 * n_inducing), weights, rng)
-    model = KMeans(n_inducing, n_init=1, random_state=rng)
+    # Careful seeding takes as long as the clustering, and many rows forgive its absence.
+    quick = {"init": "random", "max_iter": _FEW_ROUNDS}
+    cost = len(rows) * n_inducing * X.shape[1]
+    model = KMeans(n_inducing, n_init=1, random_state=rng, **(quick if cost > _COSTLY else {}))
     return model.fit(X[rows], sample_weight=weights[rows]).cluster_centers_
 
 

@@ -128,8 +128,13 @@ def open_source(
 
         return ArraySource(source, target, features, weight)
     if isinstance(source, str | os.PathLike | list | tuple):
-        from .table_files import TableFiles
-
+        try:
+            from .table_files import TableFiles
+        except ImportError as error:
+            raise ImportError(
+                "reading Parquet, CSV and Arrow files needs pyarrow: "
+                "pip install 'fewknots[stream]'."
+            ) from error
         return TableFiles(source, target, features, weight)
     if isinstance(source, Iterator):
         raise TypeError(

@@ -76,37 +76,59 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         rows at random.
     learn_kernel, learn_inducing : bool, default True
         Whether kernel parameters and inducing points move. With both False only q(u) is fitted.
-    optimizer : {"auto", "collapsed", "lbfgs", "scg", "natural_gradient"}, default "auto"
+    optimizer : {"auto", "collapsed", "lbfgs", "scg", "natural_gradient", "adam", "adadelta"}
         "collapsed" (what "auto" means): the method's own solver inside, for q(u) natural gradients,
         and L-BFGS-B for kernel and inducing points outside. "lbfgs": L-BFGS-B over everything at
         once, as in the paper, for "sparse_kl"; slower. "scg": scaled conjugate gradients outside
-        ("auto" for the mean field methods). "natural_gradient": minibatches, for "sparse_kl"
-        ("auto" above 20,000 rows).
+        ("auto" for the mean field methods). By minibatches, for "sparse_kl": "natural_gradient"
+        for q(u) and Adam for the rest ("auto" above 20,000 rows); "adam" or "adadelta" for
+        everything, slower and there to compare with ("adadelta" with batches of ten is the
+        paper's).
     batch_size : int or "auto", default "auto"
-        Rows a step of optimizer="natural_gradient" sees.
+        Rows a step of minibatch training sees.
     max_iter : int or None, default None
-        Most iterations of the outer optimizer; None: 1000. With "natural_gradient" the number of
-        steps; None: twenty passes over the rows, at least 2000 and at most 20,000 steps.
+        Most iterations of the outer optimizer; None: 1000. By minibatches the number of steps;
+        None: twenty passes over the rows, at least 2000 and at most 20,000 steps, or as many as
+        `max_time` allows.
     max_time : float or None, default None
-        Seconds after which "natural_gradient" ends; its rates fall in time for that.
+        Seconds after which training ends. By minibatches the rates fall in time for that.
     tol : float, default 1e-5
-        Stop when ten iterations raise the bound by less than this many nats per row.
+        Stop when ten iterations raise the bound by less than this many nats per row. By
+        minibatches: when a thousand steps gain no more than that or the noise.
+    validation_fraction : float or None, default None
+        Minibatches: this share of the rows, at most 20,000, is not learned from but scored. The
+        negative log probability (NLP) on it is in `history_` and in progress, and training stops
+        when it no longer falls.
+    checkpoint : path or None, default None
+        Minibatches: a folder in which to keep the run as it goes. It costs at most a twentieth of
+        the time.
+    resume : bool, default False
+        Go on from the last good checkpoint there, if any. The model is the one that an
+        uninterrupted run gives, bit for bit.
+    warm_start : bool, default False
+        A second `fit` begins with what the first one learned: standardising, kernel, inducing
+        points, and by minibatches the posterior.
     standardize : bool, default True
         Bring every input to mean 0 and standard deviation 1 first (with the training rows'
         values, at prediction too).
     class_weight : dict, "balanced" or None, default None
         Weights multiplied onto each row's log likelihood by its class.
-    jitter : float, default 1e-6
+    jitter : float or None, default None
         Added to the diagonal of the inducing points' covariance, times the kernel's variance.
+        None: 1e-6, in float32 1e-4.
     dtype : {"float32", "float64"} or None, default None
-        What to compute in. None: float64 on a CPU, float32 on a GPU.
+        What to compute in. None: float64 for full batches on a CPU; float32 for minibatches and on
+        a GPU (q(u) in float64 all the same above two million rows, where it matters).
+    device : {"auto", "cpu", "gpu"}, default "auto"
+        Where to compute. "auto": on the GPU if JAX sees one. Several devices share each batch.
     random_state : int, RandomState or None, default None
-        For choosing inducing points.
+        For choosing inducing points and the order of minibatches.
     verbose : int, default 0
         1 shows progress on the terminal.
     callback : callable or None, default None
-        Called after each iteration with a `fewknots.Progress` (iteration, seconds, bound); if it
-        returns True, the fit stops there.
+        Called after each iteration (by minibatches: each few hundred) with a `fewknots.Progress`;
+        if it returns True, the fit stops there. scikit-learn's `set_callbacks` works too where it
+        exists.
 
     Attributes
     ----------
@@ -121,7 +143,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     log_evidence_ : float, the log evidence as the method gives it
     evidence_is_bound_ : bool, whether that is a lower bound
     evidence_gradient_ : its derivatives: `.kernel` for the logarithm of every kernel parameter,
-        `.inducing_points` for every coordinate, in the units of X (not kept by `save`)
+        `.inducing_points` for every coordinate, in the units of X (not kept by `save`); None after
+        minibatches
     n_iter_, n_evaluations_ : int, iterations and evaluations of the outer optimizer
     converged_ : bool
     history_ : dict of arrays "iteration", "seconds", "bound"
@@ -250,14 +273,16 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         return way_to_fit(method, self.optimizer, n_active)
 
     def _plan(self, optimizer: str, n_rows: int) -> Plan:
-        if self.inducing_points is not None:
-            n_inducing = len(self.inducing_points)
-        else:
-            automatic = self.n_inducing == "auto"
-            n_inducing = automatic_count(n_rows) if automatic else int(self.n_inducing)
+        points = self._count_points(n_rows)
         return automatic_plan(
-            optimizer, n_rows, n_inducing, self.batch_size, self.max_iter, self.max_time
+            optimizer, n_rows, points, self.batch_size, self.max_iter, self.max_time
         )
+
+    def _count_points(self, n_rows: int) -> int:
+        """How many inducing points there will be, or a few more than that."""
+        if self.inducing_points is not None:
+            return len(self.inducing_points)
+        return automatic_count(n_rows) if self.n_inducing == "auto" else int(self.n_inducing)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None):
         """Learn from more rows, each taken to be new.

@@ -48,7 +48,7 @@ class Table(NamedTuple):
     """The rows of a fit, wherever they are: how many, how to get some, how to train on all."""
 
     n_rows: int
-    digest: str
+    digest: Callable[[], str]  # the same for the same rows, and for no others
     standardiser: Standardiser
     take: Callable[[Int[np.ndarray, " n"]], Rows]  # standardised, in float64
     feed: Callable[[np.dtype, Int[np.ndarray, " H"]], Feed]  # (dtype, rows to leave out)
@@ -72,10 +72,13 @@ def table_in_memory(
         inputs = standardiser(columns[0]).astype(dtype)
         return ArrayFeed(Rows(inputs, columns[1].astype(dtype), columns[2].astype(dtype)))
 
-    seal = hashlib.blake2b(digest_size=16)
-    for column in (X, y, weights):
-        seal.update(np.ascontiguousarray(column).data)
-    return Table(len(X), seal.hexdigest(), standardiser, take, feed)
+    def digest():
+        seal = hashlib.blake2b(digest_size=16)
+        for column in (X, y, weights):
+            seal.update(np.ascontiguousarray(column).data)
+        return seal.hexdigest()
+
+    return Table(len(X), digest, standardiser, take, feed)
 
 
 def table_on_disk(
@@ -98,7 +101,7 @@ def table_on_disk(
         total = float(factors @ spool.class_totals) - float(np.sum(take(left_out).weights))
         return SpoolFeed(spool, prepared(dtype), left_out, total)
 
-    return Table(spool.n_rows, spool.digest, standardiser, take, feed)
+    return Table(spool.n_rows, lambda: spool.digest, standardiser, take, feed)
 
 
 class Warm(NamedTuple):
@@ -131,8 +134,8 @@ def fit_table(
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     rng = np.random.default_rng(seed)
     left_out = _held_out(estimator.validation_fraction, table.n_rows, rng)
-    points = estimator.n_inducing if isinstance(estimator.n_inducing, int) else 0
-    size = min(table.n_rows, max(_SAMPLE_ROWS, _SAMPLE_PER_POINT * points))
+    most = max(_SAMPLE_ROWS, _SAMPLE_PER_POINT * estimator._count_points(table.n_rows))
+    size = min(table.n_rows, most)
     sample = table.take(np.sort(rng.choice(table.n_rows, size, replace=False, shuffle=False)))
     model = _starting_model(estimator, table, sample, likelihood, saved, warm, seed, dtype)
     with ExitStack() as stack:
@@ -153,7 +156,7 @@ def fit_table(
             tol=float(estimator.tol),
             rng=random_state,
         )
-        start = _start(model, problem.jitter, feed.total_weight, wide, warm)
+        start = _start(model, problem.jitter, wide, warm)
         reporter = stack.enter_context(estimator._reporter(plan.steps, None))
         plan = plan._replace(warm=warm is not None)
         run = Run(plan, feed, start, seed, held_out, checkpoints, saved)
@@ -209,7 +212,7 @@ def naturals_of(warm: Warm, jitter: float) -> Naturals:
     return Naturals((T / s[:, None]).T @ T, T.T @ (posterior.mean / s))
 
 
-def _start(model: Model, jitter: float, total_weight: float, wide: np.dtype, warm: Warm | None):
+def _start(model: Model, jitter: float, wide: np.dtype, warm: Warm | None) -> Start:
     assert model.Z is not None
     base = prior_base(len(model.Z), wide)
     q = base.naturals
@@ -266,7 +269,7 @@ def _checkpoints(estimator, table: Table, dtype) -> tuple[Saved | None, Checkpoi
         return None, None
     arguments = model_file.encode_arguments(estimator.get_params(deep=False))
     settings = {k: v for k, v in arguments.items() if k not in _FREE_TO_CHANGE}
-    fingerprint = {"data": table.digest, "rows": table.n_rows, "dtype": dtype.name} | settings
+    fingerprint = {"data": table.digest(), "rows": table.n_rows, "dtype": dtype.name} | settings
     # as it will come back from a file
     checkpoints = Checkpoints(estimator.checkpoint, json.loads(json.dumps(fingerprint)))
     return (checkpoints.latest() if estimator.resume else None), checkpoints

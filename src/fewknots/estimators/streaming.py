@@ -1,7 +1,7 @@
 """Rows that are not in memory: fitting to them, and predicting for them. Order and manners only."""
 
-import os
 import tempfile
+from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -9,28 +9,24 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.sources import open_source
+from .. import prediction
+from ..container import replacing
+from ..data.sources import Block, open_source
 from ..data.spool import Spool
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
 from ..likelihoods import Bernoulli
+from ..precision import on_device
 from .base import GPEstimator
 from .minibatches import check_same_width, table_on_disk
+from .sklearn_callbacks import begin_fit, end_fit, with_callbacks
 from .training_data import class_factors
-
-
-def _as_fitted(X: np.ndarray, names: np.ndarray | None) -> Any:
-    """X as scikit-learn's checks want it: with column names if the fit had them."""
-    if names is None:
-        return X
-    import pandas as pd
-
-    return pd.DataFrame(X, columns=names, copy=False)
 
 
 class StreamingFits(GPEstimator):
     """What GPClassifier can do with rows that are not in memory."""
 
+    @with_callbacks
     def fit_stream(
         self,
         source: Any,
@@ -53,7 +49,10 @@ class StreamingFits(GPEstimator):
         features : the columns to use; None means all but target and weight.
         weight : the column with each row's weight, if any.
         """
-        return self._all_or_nothing(lambda: self._fit_stream(source, target, features, weight))
+        self._task = begin_fit(self, None, None)
+        self._all_or_nothing(lambda: self._fit_stream(source, target, features, weight))
+        end_fit(self, None, None)
+        return self
 
     def _fit_stream(self, source, target, features, weight):
         self._check_parameters()
@@ -78,7 +77,6 @@ class StreamingFits(GPEstimator):
                 self._standardiser = Standardiser.identity(spool.n_features)
             table = table_on_disk(spool, factors, self._standardiser)
             self._fit_table(table, way, Bernoulli(self.likelihood), warm)
-        return self
 
     def _set_stream_features(self, spool: Spool) -> None:
         self.n_features_in_ = spool.n_features
@@ -98,7 +96,6 @@ class StreamingFits(GPEstimator):
 
         source : as in `fit_stream`; a table needs the columns that the model was fitted to.
         """
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         check_is_fitted(self)
@@ -109,32 +106,29 @@ class StreamingFits(GPEstimator):
                 f"the source has {opened.n_features} features, but the model was fitted to "
                 f"{self.n_features_in_}."
             )
-        target = Path(destination)
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(handle)
         n_rows = 0
-        writer = None
-        try:
+        with replacing(destination) as unfinished, ExitStack() as stack:
+            writer = None
             for block in opened.blocks(keep=tuple(keep)):
-                probabilities = self.predict_proba(_as_fitted(block.X, names))
-                columns = (
-                    {}
-                    if block.table is None
-                    else dict(zip(block.table.schema.names, block.table.columns, strict=True))
-                )
-                for label, p in zip(self.classes_, probabilities.T, strict=True):
-                    columns[f"p_{label}"] = pa.array(p)
-                columns["prediction"] = pa.array(self.classes_[probabilities.argmax(axis=1)])
-                scored = pa.table(columns)
-                writer = writer or pq.ParquetWriter(temporary, scored.schema)
+                scored = self._scored(block)
+                if writer is None:
+                    writer = stack.enter_context(pq.ParquetWriter(unfinished, scored.schema))
                 writer.write_table(scored)
                 n_rows += len(block.X)
-            assert writer is not None  # a source without rows raises an error of its own
-            writer.close()
-            os.replace(temporary, target)
-        except BaseException:
-            if writer is not None:
-                writer.close()
-            os.unlink(temporary)
-            raise
         return n_rows
+
+    def _scored(self, block: Block):
+        """The block's kept columns, probabilities and predictions as a table."""
+        import pyarrow as pa
+
+        with on_device(self.device):
+            both = prediction.log_probabilities(
+                self._likelihood, self.posterior_, self._standardiser, block.X
+            )
+        columns: dict[str, Any] = {}
+        if block.table is not None:
+            columns = dict(zip(block.table.schema.names, block.table.columns, strict=True))
+        for label, log_p in zip(self.classes_, both, strict=True):
+            columns[f"p_{label}"] = pa.array(np.exp(log_p))
+        columns["prediction"] = pa.array(self.classes_[(both[1] > both[0]).astype(int)])
+        return pa.table(columns)

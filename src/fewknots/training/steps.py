@@ -61,7 +61,7 @@ _OPTIMISERS = {
 }
 STOCHASTIC = tuple(_OPTIMISERS)
 _MOST_WEIGHT_FLOAT32 = 2e6
-_FEW_INPUTS = 8
+_FEW_INPUTS = 2
 
 
 class Naturals(NamedTuple):
@@ -193,11 +193,9 @@ def run_chunk(
 def _natural_step(optimizer, state: State, d_free, scale, q, towards: Naturals, rate) -> State:
     """(step), and Adam for the rest, to which the scale of the gradient is nothing."""
     updates, moments = _OPTIMISERS[optimizer].update(d_free, state.moments)
-    free = jax.tree.map(lambda p, u: p - rate.gradient * u, state.free, updates)
-    moved = jax.tree.map(lambda old, new: old + rate.natural * (new - old), state.q, towards)
-    return State(
-        free, moments, jax.tree.map(lambda new, old: new.astype(old.dtype), moved, state.q)
-    )
+    free = _moved(state.free, updates, rate.gradient)
+    q = jax.tree.map(lambda old, new: old + rate.natural * (new - old), state.q, towards)
+    return State(free, moments, q)
 
 
 def _moved(free: Named, updates: Named, rate) -> Named:
@@ -231,7 +229,7 @@ def _gradient_step(optimizer, state: State, d_free, scale, q, towards: Naturals,
 def divergence(q: WhitenedGaussian, base: Base) -> Float[Array, ""]:
     """KL[q(v) ‖ base] = ½(tr Λ₀S + mᵀΛ₀m - 2mᵀλ₀ + m₀ᵀλ₀ - log|Λ₀| - M - log|S|)."""
     precision, linear = (x.astype(q.mean.dtype) for x in base.naturals)
-    trace = jnp.sum((q.factor @ precision) * q.factor)
+    trace = jnp.sum(precision * (q.factor.T @ q.factor))  # S is there already in a step
     square = q.mean @ (precision @ q.mean - 2.0 * linear) + base.constant.astype(q.mean.dtype)
     return 0.5 * (trace + square - q.mean.shape[0] - q.log_det)
 

@@ -55,6 +55,7 @@ class Standing(NamedTuple):
     slowdown: float
     retries: int
     seconds: float
+    lowest: float  # the lowest bound per unit of weight so far
     scores: tuple[float, ...]
 
 
@@ -84,7 +85,7 @@ class _Training:
         free, self.frozen = encode(run.start.model, problem.learned)
         self.state = steps.start_state(run.plan.optimizer, free, run.start.q, self.dtype)
         self.base = jax.tree.map(jnp.asarray, run.start.base)
-        self.standing = Standing(0, Pace(0, 0.0, run.plan.steps), 1.0, 0, 0.0, ())
+        self.standing = Standing(0, Pace(0, 0.0, run.plan.steps), 1.0, 0, 0.0, 0.0, ())
         if run.resumed is not None:
             self._resume(run.resumed)
         self.state = jax.tree.map(jnp.asarray, self.state)
@@ -134,12 +135,8 @@ class _Training:
             self._undo(wanted)
             return True
         self.state = new
-        score = float(bound) / self.run.feed.total_weight
-        nlp = None
-        if self.run.held_out is not None:
-            nlp = self._held_out_nlp()
-            score = -nlp
-        self._account(wanted, score)
+        nlp = None if self.run.held_out is None else self._held_out_nlp()
+        self._account(wanted, float(bound) / self.run.feed.total_weight, nlp)
         stop = self.report(
             float(bound),
             wanted,
@@ -178,11 +175,11 @@ class _Training:
         return jax.device_put(chunk.chosen, self.sharding)
 
     def _fell(self, bound: float) -> bool:
-        scores = self.standing.scores
-        per_row = bound / self.run.feed.total_weight
-        if self.run.held_out is not None or len(scores) < 2:
+        """Whether it is so low that no noise of batches explains it."""
+        if len(self.standing.scores) < 2:
             return False
-        return per_row < _CLIFF * min(*scores, -math.log(2.0))
+        per_row = bound / self.run.feed.total_weight
+        return per_row < _CLIFF * min(self.standing.lowest, -math.log(2.0))
 
     def _undo(self, wanted: int) -> None:
         now = self.standing
@@ -201,16 +198,17 @@ class _Training:
             stacklevel=7,
         )
 
-    def _account(self, wanted: int, score: float) -> None:
+    def _account(self, wanted: int, bound_per_row: float, nlp: float | None) -> None:
         now = self.standing
         done = now.done + wanted
-        scores = (*now.scores, score)
+        scores = (*now.scores, bound_per_row if nlp is None else -nlp)
         pace, share = now.pace, self._share(done)
         cooling = pace.from_step > 0 or self.run.plan.max_time is not None
         if not cooling and has_plateaued(scores, share, self.problem.tol):
             pace = pace.ending(done, share)
         seconds = time.perf_counter() - self.started
-        self.standing = Standing(done, pace, now.slowdown, 0, seconds, scores)
+        lowest = min(now.lowest, bound_per_row)
+        self.standing = Standing(done, pace, now.slowdown, 0, seconds, lowest, scores)
 
     # --- checkpoints --------------------------------------------------------------------------
 

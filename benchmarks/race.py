@@ -1,0 +1,143 @@
+"""One classification task, fewknots and GPyTorch's SVGP, in one run: seconds until an NLP.
+
+fewknots' clock starts with `fit`: choosing inducing points, compiling, scoring and training all
+count. Its curve is the held-out NLP that a fit with `validation_fraction` reports, on up to 20,000
+rows that it does not learn from; the NLP in the end is that of the test rows. GPyTorch's clock
+counts training steps alone; its curve is the test rows' NLP, looked at for free. It starts from the
+same inducing points and lengthscales.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from fewknots import GPClassifier
+
+sys.path.insert(0, str(Path(__file__).parent))
+from peers import python_with
+
+
+class Task(NamedTuple):
+    """Rows to learn from and to be tested on, and the kernel for both libraries."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+    kernel: str
+    ard: bool
+    standardize: bool
+
+
+class Curve(NamedTuple):
+    """NLP against seconds."""
+
+    seconds: list[float]
+    nlp: list[float]
+
+    def reaches(self, target: float) -> float | None:
+        return next((s for s, n in zip(*self, strict=True) if n <= target), None)
+
+
+def fewknots(task: Task, inducing: int, seconds: float, **arguments) -> tuple[GPClassifier, Curve]:
+    """Fit within the time given, print how it went."""
+    marks, clock = [], []
+
+    def note(progress):
+        marks.append(progress)
+        clock.append(time.perf_counter() - started)
+
+    clf = GPClassifier(
+        task.kernel,
+        n_inducing=inducing,
+        ard=task.ard,
+        standardize=task.standardize,
+        max_time=seconds,
+        validation_fraction=min(0.1, 20_000 / len(task.y)),
+        random_state=0,
+        callback=note,
+        **arguments,
+    )
+    started = time.perf_counter()
+    clf.fit(task.X, task.y)
+    total = time.perf_counter() - started
+    error, nlp = scores(clf, task)
+    print(
+        f"fewknots M={inducing}: {clf.n_iter_} steps in {total:.1f} s (training "
+        f"{marks[-1].seconds:.1f}), {marks[-1].passes:.1f} passes; test NLP {nlp:.4f}, "
+        f"accuracy {1 - error:.4f}, error {error:.4f}",
+        flush=True,
+    )
+    return clf, Curve(clock, [m.held_out_nlp for m in marks])
+
+
+def scores(clf: GPClassifier, task: Task) -> tuple[float, float]:
+    """Error and NLP on the test rows."""
+    log_p = clf.predict_log_proba(task.X_test)
+    rows = np.arange(len(task.y_test))
+    return float(np.mean(log_p.argmax(axis=1) != task.y_test)), float(
+        -log_p[rows, task.y_test].mean()
+    )
+
+
+def gpytorch(task: Task, clf: GPClassifier, seconds: float, targets: list[float], lr=0.01) -> dict:
+    """The same task for GPyTorch, in a process of its own."""
+    mean, scale = task.X.mean(axis=0), np.where(task.X.std(axis=0) > 0, task.X.std(axis=0), 1.0)
+    if not task.standardize:
+        mean, scale = np.zeros_like(mean), np.ones_like(scale)
+    X, X_test = ((part - mean) / scale for part in (task.X, task.X_test))
+    rows = np.random.default_rng(0).choice(len(X), len(clf.inducing_points_), replace=False)
+    spread = X[::50].std(axis=0)
+    lengthscale = spread * np.sqrt(len(spread)) if task.ard else np.sqrt(np.sum(spread**2))
+    with tempfile.TemporaryDirectory() as folder:
+        given, found = Path(folder) / "in.npz", Path(folder) / "out.json"
+        columns = {
+            "X": X,
+            "X_test": X_test,
+            "Z": X[rows],
+            "lengthscale": np.atleast_1d(lengthscale),
+        }
+        columns = {name: column.astype(np.float32) for name, column in columns.items()}
+        np.savez(given, y=task.y, y_test=task.y_test, **columns)
+        command = [
+            python_with("gpytorch"),
+            Path(__file__).parent / "gpytorch_svgp.py",
+            given,
+            found,
+        ]
+        command += ["--inducing", str(len(rows)), "--seconds", str(seconds), "--lr", str(lr)]
+        command += ["--kernel", "matern32+linear" if "+" in task.kernel else "rbf"]
+        command += ["--ard"] if task.ard else []
+        command += ["--targets", *map(str, targets)]
+        subprocess.run(command, check=True)
+        result = json.loads(found.read_text())
+    last = result["moments"][-1]
+    print(
+        f"GPyTorch M={len(rows)} lr={lr} on {result['device']}: {last[1]} steps in "
+        f"{last[0]:.1f} s; test NLP {last[2]:.4f}, error {last[3]:.4f}; best NLP "
+        f"{min(moment[2] for moment in result['moments']):.4f}",
+        flush=True,
+    )
+    return result
+
+
+def print_ratios(curve: Curve, result: dict, targets: list[float]) -> None:
+    """Seconds to each NLP, both, and how many times sooner fewknots is there."""
+    theirs = Curve([m[0] for m in result["moments"]], [m[2] for m in result["moments"]])
+    print("  NLP     fewknots s   GPyTorch s   ratio")
+    for target in targets:
+        ours, peer = curve.reaches(target), theirs.reaches(target)
+        shown = ["never" if s is None else f"{s:.1f}" for s in (ours, peer)]
+        if ours is None or not theirs.seconds:
+            ratio = "-"
+        elif peer is None:
+            ratio = f"> {theirs.seconds[-1] / ours:.0f}"
+        else:
+            ratio = f"{peer / ours:.0f}"
+        print(f"  {target:<8.4f}{shown[0]:>10}   {shown[1]:>10}   {ratio:>5}")
