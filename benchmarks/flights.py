@@ -1,14 +1,12 @@
 """Flight delays (the paper's section 5): NLP against time, beside GPyTorch and the linear model.
 
-    python benchmarks/flights.py --data FOLDER [--inducing 500] [--seconds 170] [--peer-seconds 200]
+    python benchmarks/flights.py --data FOLDER [--inducing 300] [--seconds 160] [--peer-seconds 90]
 
 FOLDER holds airline_8feature.parquet; complete rows, 100,000 held out at random (seed 0), late
 means arr_delay > 0. Matérn-3/2 + linear, one lengthscale an input, as in the paper. Several
 `--inducing` show how the NLP falls with M.
 """
 
-import argparse
-import os
 import sys
 import time
 from pathlib import Path
@@ -57,33 +55,19 @@ def linear_model(task: race.Task) -> None:
     print(f"logistic regression: {seconds:.1f} s; test NLP {nlp:.4f}, error {error:.4f}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("FEWKNOTS_DATA"))
-    parser.add_argument("--inducing", type=int, nargs="+", default=[500])
-    parser.add_argument("--seconds", type=float, default=170.0)
-    parser.add_argument("--peer-seconds", type=float, default=0.0, help="0: fewknots alone")
-    parser.add_argument("--peer-rate", type=float, default=0.01)
-    options = parser.parse_args()
-    if options.data is None:
-        parser.error("say where airline_8feature.parquet is: --data FOLDER, or FEWKNOTS_DATA")
-    task = load(Path(options.data))
+def show_lengthscales(clf) -> None:
+    matern, linear = clf.kernel_.k1, clf.kernel_.k2
+    print("  input           lengthscale   linear variance   (inputs standardised)")
+    for i in np.argsort(matern.lengthscale):
+        print(f"  {FEATURES[i]:<15} {matern.lengthscale[i]:10.2f} {linear.variance[i]:15.4f}")
+
+
+def load_and_compare(folder: Path) -> race.Task:
+    task = load(folder)
     print(f"{len(task.y)} rows to learn from, {len(task.y_test)} held out")
     linear_model(task)
-    result = None
-    for inducing in options.inducing:
-        clf, curve = race.fewknots(task, inducing, options.seconds)
-        if options.peer_seconds and result is None:
-            result = race.gpytorch(
-                task, clf, options.peer_seconds, [min(TARGETS)], options.peer_rate
-            )
-        race.print_ratios(curve, result or {"moments": []}, TARGETS)
-        matern, linear = clf.kernel_.k1, clf.kernel_.k2
-        print("  input           lengthscale   linear variance   (inputs standardised)")
-        order = np.argsort(matern.lengthscale)
-        for i in order:
-            print(f"  {FEATURES[i]:<15} {matern.lengthscale[i]:10.2f} {linear.variance[i]:15.4f}")
+    return task
 
 
 if __name__ == "__main__":
-    main()
+    race.main(__doc__, load_and_compare, TARGETS, 300, 160.0, show_lengthscales)

@@ -75,7 +75,7 @@ def main() -> None:
     predicted = len(task.y_test) / seconds
     share = predicted * (2 * M**2 + 3 * M * D) / rate
     print(f"prediction: {predicted:>12,.0f} rows/s, {share:.0%} of that rate")
-    result = race.gpytorch(task, clf, options.peer_seconds, [0.1])
+    result = race.gpytorch(task, clf, options.peer_seconds, 0.1)
     peer = result["predict_rows_per_second"]
     print(f"GPyTorch predicts {peer:,.0f} rows/s, trains {result['train_rows_per_second']:,.0f}")
     print(

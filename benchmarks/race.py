@@ -7,11 +7,14 @@ counts training steps alone; its curve is the test rows' NLP, looked at for free
 same inducing points and lengthscales.
 """
 
+import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +24,38 @@ from fewknots import GPClassifier
 
 sys.path.insert(0, str(Path(__file__).parent))
 from peers import python_with
+
+
+def main(
+    description: str,
+    load: Callable[[Path], "Task"],
+    targets: list[float],
+    inducing: int,
+    seconds: float,
+    show: Callable[[GPClassifier], None] = lambda clf: None,
+) -> None:
+    """The command line of flights.py and mnist.py; `show` prints more about a fit."""
+    parser = argparse.ArgumentParser(description=description.split("\n")[0])
+    parser.add_argument("--data", type=Path, default=os.environ.get("FEWKNOTS_DATA"))
+    parser.add_argument("--inducing", type=int, nargs="+", default=[inducing])
+    parser.add_argument("--seconds", type=float, default=seconds)
+    parser.add_argument("--peer-seconds", type=float, default=0.0, help="0: fewknots alone")
+    parser.add_argument("--peer-rate", type=float, default=0.01)
+    parser.add_argument("--twice", action="store_true", help="again, with everything compiled")
+    options = parser.parse_args()
+    if options.data is None:
+        parser.error("say where the data are: --data FOLDER, or FEWKNOTS_DATA")
+    task = load(Path(options.data))
+    result = None
+    for count in options.inducing:
+        clf, curve = fewknots(task, count, options.seconds)
+        if options.peer_seconds and result is None:
+            result = gpytorch(task, clf, options.peer_seconds, min(targets), options.peer_rate)
+        print_ratios(curve, result, targets)
+        if options.twice:
+            clf, curve = fewknots(task, count, options.seconds)
+            print_ratios(curve, result, targets)
+        show(clf)
 
 
 class Task(NamedTuple):
@@ -86,12 +121,13 @@ def scores(clf: GPClassifier, task: Task) -> tuple[float, float]:
     )
 
 
-def gpytorch(task: Task, clf: GPClassifier, seconds: float, targets: list[float], lr=0.01) -> dict:
+def gpytorch(task: Task, clf: GPClassifier, seconds: float, target: float, lr=0.01) -> dict:
     """The same task for GPyTorch, in a process of its own."""
     mean, scale = task.X.mean(axis=0), np.where(task.X.std(axis=0) > 0, task.X.std(axis=0), 1.0)
     if not task.standardize:
         mean, scale = np.zeros_like(mean), np.ones_like(scale)
-    X, X_test = ((part - mean) / scale for part in (task.X, task.X_test))
+    some = slice(20_000)  # to look at every second or two
+    X, X_test = ((part - mean) / scale for part in (task.X, task.X_test[some]))
     rows = np.random.default_rng(0).choice(len(X), len(clf.inducing_points_), replace=False)
     spread = X[::50].std(axis=0)
     lengthscale = spread * np.sqrt(len(spread)) if task.ard else np.sqrt(np.sum(spread**2))
@@ -104,7 +140,7 @@ def gpytorch(task: Task, clf: GPClassifier, seconds: float, targets: list[float]
             "lengthscale": np.atleast_1d(lengthscale),
         }
         columns = {name: column.astype(np.float32) for name, column in columns.items()}
-        np.savez(given, y=task.y, y_test=task.y_test, **columns)
+        np.savez(given, y=task.y, y_test=task.y_test[some], **columns)
         command = [
             python_with("gpytorch"),
             Path(__file__).parent / "gpytorch_svgp.py",
@@ -114,7 +150,7 @@ def gpytorch(task: Task, clf: GPClassifier, seconds: float, targets: list[float]
         command += ["--inducing", str(len(rows)), "--seconds", str(seconds), "--lr", str(lr)]
         command += ["--kernel", "matern32+linear" if "+" in task.kernel else "rbf"]
         command += ["--ard"] if task.ard else []
-        command += ["--targets", *map(str, targets)]
+        command += ["--targets", str(target)]
         subprocess.run(command, check=True)
         result = json.loads(found.read_text())
     last = result["moments"][-1]
@@ -127,9 +163,10 @@ def gpytorch(task: Task, clf: GPClassifier, seconds: float, targets: list[float]
     return result
 
 
-def print_ratios(curve: Curve, result: dict, targets: list[float]) -> None:
+def print_ratios(curve: Curve, result: dict | None, targets: list[float]) -> None:
     """Seconds to each NLP, both, and how many times sooner fewknots is there."""
-    theirs = Curve([m[0] for m in result["moments"]], [m[2] for m in result["moments"]])
+    moments = [] if result is None else result["moments"]
+    theirs = Curve([m[0] for m in moments], [m[2] for m in moments])
     print("  NLP     fewknots s   GPyTorch s   ratio")
     for target in targets:
         ours, peer = curve.reaches(target), theirs.reaches(target)

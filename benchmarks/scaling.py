@@ -61,6 +61,7 @@ def main() -> None:
         "batch size B": (BATCH, [seconds_a_pass(batch=b) for b in BATCH]),
     }
     import matplotlib
+    import matplotlib.ticker
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
@@ -69,6 +70,7 @@ def main() -> None:
     for axis, (name, (x, y)) in zip(axes, series.items(), strict=True):
         axis.loglog(x, y, "o-")
         axis.set_xlabel(name)
+        axis.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
         axis.set_title(f"exponent {slope(x, y):.2f}, last two points {slope(x[-2:], y[-2:]):.2f}")
         print(f"{name}: exponent {slope(x, y):.2f}; last two points {slope(x[-2:], y[-2:]):.2f}")
     axes[0].set_ylabel("seconds a pass")

@@ -112,7 +112,7 @@ def _known_gpu_options() -> dict[str, Any]:
 
 
 @contextmanager
-def training() -> Iterator[None]:
+def one_lapack_thread() -> Iterator[None]:
     """Within the block LAPACK has one thread.
 
     XLA calls it for each small factorisation, and its idle threads would go on turning on the

@@ -8,7 +8,7 @@ from fewknots.data.sources import open_source
 from fewknots.data.spool import Spool
 from fewknots.inference.sites import Rows
 from fewknots.training import feed
-from fewknots.training.feed import ArrayFeed, SpoolFeed, equal_blocks
+from fewknots.training.feed import ArrayFeed, StoreFeed, equal_blocks
 
 N = 3000
 X = np.arange(2.0 * N).reshape(N, 2)
@@ -31,7 +31,7 @@ def any_feed(request, spool):
     if request.param == "memory":
         yield ArrayFeed(as_rows(X, y, np.ones(N)))
         return
-    found = SpoolFeed(spool, as_rows, NONE, float(N))
+    found = StoreFeed(spool, as_rows, NONE, float(N))
     yield found
     found.close()
 
@@ -84,7 +84,7 @@ def test_the_last_pass_sees_every_row_once_in_blocks_of_one_size(any_feed, monke
 
 def test_rows_left_out_have_no_weight(spool):
     left_out = np.array([0, 5, 2999])
-    found = SpoolFeed(spool, as_rows, left_out, float(N - 3))
+    found = StoreFeed(spool, as_rows, left_out, float(N - 3))
     numbers, weights = seen(found.chunk(0, 0, 48, 64))
     np.testing.assert_array_equal(
         np.sort(numbers[weights > 0]), np.setdiff1d(np.arange(N), left_out)
@@ -95,7 +95,7 @@ def test_rows_left_out_have_no_weight(spool):
 
 
 def test_wide_rows_come_in_smaller_chunks(spool):
-    found = SpoolFeed(spool, as_rows, NONE, float(N))
+    found = StoreFeed(spool, as_rows, NONE, float(N))
     assert found.steps_at_once(1024, 100) == 100
     spool.n_features = 784
     assert 1 <= found.steps_at_once(1024, 100) < 25

@@ -169,9 +169,9 @@ def test_a_chunk_of_nan_is_noticed():
 def test_plans():
     auto = ("auto", None, None)
     assert automatic_plan("natural_gradient", 60_000, 200, *auto) == Plan(
-        "natural_gradient", 1024, 2000, None
+        "natural_gradient", 2048, 2000, None
     )
-    assert automatic_plan("natural_gradient", 10**6, 2000, *auto).batch_size == 4000
+    assert automatic_plan("natural_gradient", 10**6, 2000, *auto).batch_size == 8000
     assert automatic_plan("adadelta", 10**6, 200, *auto) == Plan("adadelta", 10, 20_000, None)
     assert automatic_plan("adam", 10**9, 50, 256, None, None).steps == 20_000
     assert automatic_plan("adam", 100, 50, "auto", 7, None) == Plan("adam", 100, 7, None)
@@ -195,6 +195,13 @@ def test_a_held_out_slice_is_scored_and_not_learned_from(fitted):
     assert scores[-1] < 0.45
     # the bound is that of the 480 rows learned from
     assert clf.log_evidence_ > 0.9 * fitted.log_evidence_
+
+
+def test_arrays_too_large_for_the_device_are_fetched_in_chunks(monkeypatch, fitted):
+    monkeypatch.setattr(feed, "fits_on_device", lambda n_bytes: False)
+    clf = small().fit(X, y)
+    assert clf.log_evidence_ == pytest.approx(fitted.log_evidence_, abs=10.0)
+    assert clf.log_evidence_ != fitted.log_evidence_  # the rows came in another order
 
 
 def test_warm_start_goes_on_from_where_it_was(fitted):

@@ -27,9 +27,9 @@ from ..precision import (
     DEVICES,
     computing_in,
     on_device,
+    one_lapack_thread,
     resolve_dtype,
     resolve_jitter,
-    training,
 )
 from ..progress import Reporter
 from ..training.full_batch import Fitted, Problem
@@ -130,8 +130,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         return Standardiser.fitted(X, weights)
 
     def _fit_table(self, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None) -> None:
-        with training():
-            fitted, reporter = fit_table(self, table, way, likelihood, warm)
+        fitted, reporter = fit_table(self, table, way, likelihood, warm)
         self._keep(fitted, way, reporter, np.ones(table.n_rows))
 
     def _fit_full_batch(self, X, targets: Targets, way: Way, warm: Warm | None) -> None:
@@ -145,7 +144,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         problem = self._problem(X, targets, way, dtype, warm)
         max_time = getattr(self, "max_time", None)
         reporter = self._reporter(problem.max_iter, max_time)
-        with computing_in(dtype), training(), reporter:
+        with computing_in(dtype), one_lapack_thread(), reporter:
             fitted = way.train(problem, reporter)
         self._keep(fitted, way, reporter, targets.weights)
 

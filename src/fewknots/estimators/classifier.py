@@ -5,17 +5,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d
 
 from .. import prediction
-from ..data.tables import check_magnitude, with_numeric_columns
 from ..exceptions import ModelFileError
 from ..inducing import automatic_count
-from ..inference.sites import Rows
-from ..inference.sparse_kl import SparseKL
 from ..likelihoods import LINKS, Bernoulli
-from ..posterior import GaussianPosterior
-from ..precision import on_device, training
+from ..precision import on_device
 from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
 from .base import Targets
@@ -29,14 +25,11 @@ from .methods import (
     way_to_fit,
     with_options,
 )
-from .minibatches import Warm, update
 from .parameters import number, one_of, switch, whole_number
 from .streaming import StreamingFits
 from .training_data import known_classes, row_weights, two_classes
 
 _MOST_ROWS_FULL = 300
-_UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
-_UPDATE_STEPS = 100
 
 
 class GPClassifier(ClassifierMixin, StreamingFits):
@@ -283,48 +276,6 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         if self.inducing_points is not None:
             return len(self.inducing_points)
         return automatic_count(n_rows) if self.n_inducing == "auto" else int(self.n_inducing)
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None):
-        """Learn from more rows, each taken to be new.
-
-        The first call fits to its rows; it needs `classes`, both labels there will ever be, and
-        should see enough rows to learn kernel and inducing points from. Every later call lets its
-        rows inform the posterior of all rows before, and moves neither. After `fit`, or `load`,
-        every call is a later one. (To learn everything again from where it stands: `warm_start`.)
-        """
-        if not hasattr(self, "posterior_"):
-            if classes is None:
-                raise ValueError("the first call of partial_fit needs classes, the two labels.")
-            return self._all_or_nothing(lambda: self._fit(X, y, sample_weight, classes))
-        return self._all_or_nothing(lambda: self._update(X, y, sample_weight, classes))
-
-    def _update(self, X, y, sample_weight, classes) -> None:
-        self._check_parameters()
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes is {np.unique(classes).tolist()}, but in the first call it was "
-                f"{self.classes_.tolist()}."
-            )
-        if not isinstance(self.posterior_, GaussianPosterior):
-            raise ValueError(
-                "partial_fit continues a Gaussian posterior, which method_options="
-                "{'predictor': 'monte_carlo'} does not give."
-            )
-        X, y = validate_data(self, with_numeric_columns(X), y, dtype=np.float64, reset=False)
-        check_magnitude(X, getattr(self, "feature_names_in_", None))
-        signs, weights = self._targets(X, y, sample_weight, self.classes_)
-        warm = Warm(self.kernel_, self.posterior_, self._standardiser)
-        rows = Rows(self._standardiser(X), signs, weights)
-        plan = Plan("natural_gradient", min(len(X), _UPDATE_BATCH), _UPDATE_STEPS, None)
-        way = Way(SparseKL(), plan=plan)
-        so_far = self.log_evidence_
-        with training():
-            fitted, reporter = update(self, rows, warm, way, self._likelihood)
-        self._keep(fitted, way, reporter, weights)
-        # log p(new, old) = log p(old) + log p(new | old); the last given a posterior that is
-        # itself approximate, so that the sum is close to a bound but no longer one.
-        self.log_evidence_ += so_far
-        self.evidence_is_bound_ = False
 
     # --- prediction ---------------------------------------------------------------------------
 

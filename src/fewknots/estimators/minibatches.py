@@ -26,8 +26,9 @@ from ..optimize.lbfgsb import maximise
 from ..posterior import GaussianPosterior
 from ..precision import computing_in, resolve_dtype, resolve_jitter
 from ..progress import Reporter
+from ..training import feed as feeds
 from ..training.checkpoint import Checkpoints, Saved, unflattened
-from ..training.feed import ArrayFeed, Feed, SpoolFeed
+from ..training.feed import ArrayFeed, Feed, StoreFeed
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
 from ..training.steps import Naturals, base_of, precision_dtype, prior_base
@@ -54,6 +55,25 @@ class Table(NamedTuple):
     feed: Callable[[np.dtype, Int[np.ndarray, " H"]], Feed]  # (dtype, rows to leave out)
 
 
+class _Arrays(NamedTuple):
+    """Arrays as a store of rows."""
+
+    X: Float[np.ndarray, "N D"]
+    y: Float[np.ndarray, " N"]
+    weights: Float[np.ndarray, " N"]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def n_features(self) -> int:
+        return self.X.shape[1]
+
+    def take(self, rows: Int[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.X[rows], self.y[rows], self.weights[rows]
+
+
 def table_in_memory(
     X: Float[np.ndarray, "N D"],
     y: Float[np.ndarray, " N"],
@@ -69,8 +89,14 @@ def table_in_memory(
         kept = np.ones(len(X), bool)
         kept[left_out] = False
         columns = (X, y, weights) if kept.all() else (X[kept], y[kept], weights[kept])
-        inputs = standardiser(columns[0]).astype(dtype)
-        return ArrayFeed(Rows(inputs, columns[1].astype(dtype), columns[2].astype(dtype)))
+        rows = Rows(
+            standardiser(columns[0]).astype(dtype),
+            columns[1].astype(dtype),
+            columns[2].astype(dtype),
+        )
+        if feeds.fits_on_device(rows.X.nbytes):
+            return ArrayFeed(rows)
+        return StoreFeed(_Arrays(*rows), Rows, np.zeros(0, np.int64), float(np.sum(columns[2])))
 
     def digest():
         seal = hashlib.blake2b(digest_size=16)
@@ -99,7 +125,7 @@ def table_on_disk(
 
     def feed(dtype, left_out):
         total = float(factors @ spool.class_totals) - float(np.sum(take(left_out).weights))
-        return SpoolFeed(spool, prepared(dtype), left_out, total)
+        return StoreFeed(spool, prepared(dtype), left_out, total)
 
     return Table(spool.n_rows, lambda: spool.digest, standardiser, take, feed)
 
@@ -143,7 +169,7 @@ def fit_table(
         wide = precision_dtype(float(np.sum(sample.weights)) * table.n_rows / size, dtype)
         stack.enter_context(computing_in(wide))
         feed = table.feed(dtype, left_out)
-        if isinstance(feed, SpoolFeed):
+        if isinstance(feed, StoreFeed):
             stack.callback(feed.close)
         problem = Problem(
             rows=_cast(sample, dtype),

@@ -1,4 +1,4 @@
-"""Rows that are not in memory: fitting to them, and predicting for them. Order and manners only."""
+"""Rows that are not in memory, or not yet there: fitting to them, predicting for them."""
 
 import tempfile
 from contextlib import ExitStack
@@ -7,24 +7,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import prediction
 from ..container import replacing
 from ..data.sources import Block, open_source
 from ..data.spool import Spool
 from ..data.standardise import Standardiser
-from ..data.tables import warn_of_constant_columns
+from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
+from ..inference.sites import Rows
+from ..inference.sparse_kl import SparseKL
 from ..likelihoods import Bernoulli
+from ..posterior import GaussianPosterior
 from ..precision import on_device
+from ..training.schedule import Plan
 from .base import GPEstimator
-from .minibatches import check_same_width, table_on_disk
+from .methods import Way
+from .minibatches import Warm, check_same_width, table_on_disk, update
 from .sklearn_callbacks import begin_fit, end_fit, with_callbacks
 from .training_data import class_factors
 
+_UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
+_UPDATE_STEPS = 100
+
 
 class StreamingFits(GPEstimator):
-    """What GPClassifier can do with rows that are not in memory."""
+    """What GPClassifier can do with rows that are not at hand all at once."""
+
+    classes_: np.ndarray
 
     @with_callbacks
     def fit_stream(
@@ -84,6 +94,47 @@ class StreamingFits(GPEstimator):
             self.feature_names_in_ = np.array(spool.feature_names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None):
+        """Learn from more rows, each taken to be new.
+
+        The first call fits to its rows; it needs `classes`, both labels there will ever be, and
+        should see enough rows to learn kernel and inducing points from. Every later call lets its
+        rows inform the posterior of all rows before, and moves neither. After `fit`, or `load`,
+        every call is a later one. (To learn everything again from where it stands: `warm_start`.)
+        """
+        if not hasattr(self, "posterior_"):
+            if classes is None:
+                raise ValueError("the first call of partial_fit needs classes, the two labels.")
+            return self._all_or_nothing(lambda: self._fit(X, y, sample_weight, classes))
+        return self._all_or_nothing(lambda: self._update(X, y, sample_weight, classes))
+
+    def _update(self, X, y, sample_weight, classes) -> None:
+        self._check_parameters()
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes is {np.unique(classes).tolist()}, but in the first call it was "
+                f"{self.classes_.tolist()}."
+            )
+        if not isinstance(self.posterior_, GaussianPosterior):
+            raise ValueError(
+                "partial_fit continues a Gaussian posterior, which method_options="
+                "{'predictor': 'monte_carlo'} does not give."
+            )
+        X, y = validate_data(self, with_numeric_columns(X), y, dtype=np.float64, reset=False)
+        check_magnitude(X, getattr(self, "feature_names_in_", None))
+        signs, weights = self._targets(X, y, sample_weight, self.classes_)
+        warm = Warm(self.kernel_, self.posterior_, self._standardiser)
+        rows = Rows(self._standardiser(X), signs, weights)
+        plan = Plan("natural_gradient", min(len(X), _UPDATE_BATCH), _UPDATE_STEPS, None)
+        way = Way(SparseKL(), plan=plan)
+        so_far = self.log_evidence_
+        fitted, reporter = update(self, rows, warm, way, self._likelihood)
+        self._keep(fitted, way, reporter, weights)
+        # log p(new, old) = log p(old) + log p(new | old); the last given a posterior that is
+        # itself approximate, so that the sum is close to a bound but no longer one.
+        self.log_evidence_ += so_far
+        self.evidence_is_bound_ = False
 
     def predict_stream(
         self, source: Any, destination: str | PathLike[str], *, keep: Any = ()

@@ -127,10 +127,11 @@ def starting_points(
             raise ValueError("inducing_points holds NaN or infinity.")
         return standardiser(Z)
     # Among many rows there are enough distinct ones, and sorting them would take long.
-    distinct = np.unique(X, axis=0) if len(X) <= _FEW_ROWS else X
+    whole = len(X) if n_rows is None else n_rows
+    distinct = np.unique(X, axis=0) if whole <= _FEW_ROWS else X
     if n_inducing == "auto":
-        whole = len(distinct) if n_rows is None else n_rows
-        count = min(inducing.automatic_count(whole), len(distinct))
+        rows = len(distinct) if n_rows is None else n_rows
+        count = min(inducing.automatic_count(rows), len(distinct))
     else:
         count = int(n_inducing)
         if count > len(distinct):

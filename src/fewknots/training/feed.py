@@ -6,10 +6,10 @@ goes in a new order. Two feeds:
 
 `ArrayFeed`: all rows lie on the device; a chunk is the numbers of its rows.
 
-`SpoolFeed`: rows lie in a scratch file (spool.py). Blocks of consecutive rows are taken from all
-over the file, as many as a chunk needs, and their rows mixed: a batch of 1024 sees hundreds of
-places of the file, whatever order it was in. One chunk is computed with, the next is read
-meanwhile, and no more than that is ever in memory.
+`StoreFeed`: rows lie in a store, mostly a scratch file (data/spool.py), or in arrays too large for
+the device. Blocks of consecutive rows are taken from all over the store, as many as a chunk needs,
+and their rows mixed: a batch of 1024 sees hundreds of places, whatever order the rows were in. One
+chunk is computed with, the next is fetched meanwhile, and no more than that leaves the store.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,8 +22,8 @@ import numpy as np
 from jaxtyping import Int
 
 from ..data.blocks import padded, row_slices
-from ..data.spool import Spool
 from ..inference.sites import Rows
+from ..precision import current_platform
 
 _BLOCK = 256  # consecutive rows that are read together
 _POOL_BYTES = 2**27  # of rows on the device at a time
@@ -35,6 +35,17 @@ class Chunk(NamedTuple):
 
     rows: Rows
     chosen: Int[np.ndarray, "steps B"]
+
+
+class Store(Protocol):
+    """Rows that can be had by their numbers."""
+
+    n_rows: int
+    n_features: int
+
+    def take(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """X, signs and weights of the given row numbers, in the given order."""
+        ...
 
 
 class Feed(Protocol):
@@ -58,6 +69,12 @@ class Feed(Protocol):
     def place(self, sharding: Any) -> None:
         """Put rows where `sharding` says from now on."""
         ...
+
+
+def fits_on_device(n_bytes: int) -> bool:
+    """Whether the rows leave half of the device's memory free. A CPU's device is the memory."""
+    memory = jax.local_devices(backend=current_platform())[0].memory_stats()
+    return memory is None or n_bytes < 0.5 * memory.get("bytes_limit", np.inf)
 
 
 def order_of_pass(seed: int, number: int, count: int) -> Int[np.ndarray, " N"]:
@@ -98,30 +115,30 @@ class ArrayFeed:
         self.rows = jax.device_put(self.rows, sharding)
 
 
-class SpoolFeed:
-    """Rows in a scratch file, read in blocks from all over it."""
+class StoreFeed:
+    """Rows in a store, fetched in blocks from all over it."""
 
     def __init__(
         self,
-        spool: Spool,
+        store: Store,
         prepared: Callable[..., Rows],
         left_out: Int[np.ndarray, " H"],
         total_weight: float,
     ):
-        """`prepared` turns (X, signs, weights) of the file into rows to compute with; `left_out`
+        """`prepared` turns (X, signs, weights) of the store into rows to compute with; `left_out`
         are the numbers of the rows, sorted, that are not to be learned from.
         """
-        self.spool = spool
+        self.store = store
         self.prepared = prepared
         self.left_out = left_out
-        self.n_rows = spool.n_rows
+        self.n_rows = store.n_rows
         self.total_weight = total_weight
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="fewknots-reader")
         self._ahead: dict[tuple, Future[Chunk]] = {}
         self._sharding: Any = None  # where JAX puts things by itself
 
     def steps_at_once(self, batch_size: int, wanted: int) -> int:
-        bytes_of_a_batch = batch_size * (self.spool.n_features + 2) * 8
+        bytes_of_a_batch = batch_size * (self.store.n_features + 2) * 8
         return max(1, min(wanted, _POOL_BYTES // bytes_of_a_batch))
 
     def chunk(self, seed: int, done: int, steps: int, batch_size: int) -> Chunk:
@@ -149,7 +166,7 @@ class SpoolFeed:
 
     def _rows(self, numbers: Int[np.ndarray, " n"]) -> Rows:
         beyond = numbers >= self.n_rows
-        X, signs, weights = self.spool.take(np.where(beyond, 0, numbers))
+        X, signs, weights = self.store.take(np.where(beyond, 0, numbers))
         unseen = beyond | _is_in(numbers, self.left_out)
         return self.prepared(X, signs, np.where(unseen, 0.0, weights))
 

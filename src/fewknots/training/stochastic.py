@@ -23,7 +23,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from ..exceptions import NumericalError, NumericalWarning
 from ..inference.sites import Rows
 from ..optimize.lbfgsb import Status
-from ..precision import current_platform
+from ..precision import current_platform, one_lapack_thread
 from ..progress import Reporter
 from . import steps
 from .checkpoint import Checkpoints, Saved, flattened, unflattened
@@ -34,7 +34,7 @@ from .schedule import Pace, Plan, has_plateaued, rates
 from .steps import Base, Naturals
 
 _CHUNK = 100  # steps in one compiled loop, at most
-_CHUNK_FLOPS = {"cpu": 2e11, "gpu": 2e13}  # about a second's or two: the clock is looked at then
+_CHUNK_FLOPS = {"cpu": 1e11, "gpu": 2e13}  # about a second's: then the clock is looked at
 _MOST_RETRIES = 5
 _CLIFF = 2.0  # a bound this many times lower than the worst score is no noise
 
@@ -100,10 +100,11 @@ class _Training:
 
     def fitted(self) -> Fitted:
         status = Status.CONVERGED
-        while (share := self._share(self.standing.done)) < 1.0:
-            if not self._advance(share):
-                status = Status.STOPPED
-                break
+        with one_lapack_thread():
+            while (share := self._share(self.standing.done)) < 1.0:
+                if not self._advance(share):
+                    status = Status.STOPPED
+                    break
         if self.run.checkpoints is not None:
             self._save()
         return self._finished(status)
