@@ -4,8 +4,7 @@ import os
 
 # Several workers share the cores: without this each starts as many threads as there are cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Most of the time goes into compiling: compile quickly rather than well. (JAX can cache compiled
-# programs, but with these flags it was seen to return one program for another.)
+# Most of the time goes into compiling: compile quickly rather than well.
 os.environ.setdefault(
     "XLA_FLAGS",
     "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "

@@ -1,5 +1,6 @@
 """What a running fit tells, to callbacks, to scikit-learn's callbacks and to a terminal."""
 
+import os
 import subprocess
 import sys
 
@@ -96,7 +97,12 @@ GPClassifier(n_inducing=8, optimizer="natural_gradient", batch_size=50, max_iter
              validation_fraction=0.2, random_state=0).fit(X, X[:, 0] > 0)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script],
+        env=os.environ | {"COLUMNS": "160"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     assert done.stdout == ""
     for part in ("iteration 300", "bound", "held-out NLP", "passes", "rows/s", "s left"):

@@ -150,8 +150,7 @@ class _Display:
         from rich.progress import Progress as Bar
 
         self._bar = Bar(
-            TextColumn("fewknots"),
-            BarColumn(bar_width=20),
+            BarColumn(bar_width=10),
             TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
             console=Console(stderr=True),

@@ -13,6 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from .. import pytrees
 from ..arrays import AnyArray
 
 
@@ -25,10 +26,10 @@ class Kernel:
         super().__init_subclass__(**options)
         dataclasses.dataclass(eq=False, repr=False)(cls)
         names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
-        jax.tree_util.register_dataclass(
+        pytrees.register(
             cls,
-            data_fields=[name for name in names if name != "ard"],
-            meta_fields=[name for name in names if name == "ard"],
+            leaves=tuple(name for name in names if name != "ard"),
+            structure=tuple(name for name in names if name == "ard"),
         )
 
     def __call__(

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .. import pytrees
 from ..elementary import exp, log1p
 from ..normal import log_cdf, lower_tail
 from ..quadrature import expect
@@ -20,7 +20,7 @@ from .base import Expectations, Pointwise, Tilted
 LINKS = ("probit", "logit")
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["link"])
+@partial(pytrees.register, leaves=(), structure=("link",))
 @dataclass(frozen=True)
 class Bernoulli:
     """Two classes through the link `"probit"` or `"logit"`."""

@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from functools import partial
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .. import pytrees
 from ..arrays import AnyArray
 from .base import Expectations, Pointwise, Tilted
 
 
-@partial(jax.tree_util.register_dataclass, data_fields=["noise"], meta_fields=[])
+@partial(pytrees.register, leaves=("noise",))
 @dataclass(frozen=True)
 class Gaussian:
     """Noise of variance `noise` on every row."""

@@ -14,7 +14,7 @@ chunk is computed with, the next is fetched meanwhile, and no more than that lea
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +37,7 @@ class Chunk(NamedTuple):
     chosen: Int[np.ndarray, "steps B"]
 
 
+@runtime_checkable
 class Store(Protocol):
     """Rows that can be had by their numbers."""
 
@@ -48,6 +49,7 @@ class Store(Protocol):
         ...
 
 
+@runtime_checkable
 class Feed(Protocol):
     """Where the rows of a fit come from."""
 
