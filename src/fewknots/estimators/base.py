@@ -131,11 +131,11 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _fit_table(self, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None) -> None:
         fitted, reporter = fit_table(self, table, way, likelihood, warm)
-        self._keep(fitted, way, reporter, np.ones(table.n_rows))
+        self._keep(fitted, way, reporter)
 
     def _fit_full_batch(self, X, targets: Targets, way: Way, warm: Warm | None) -> None:
-        for name, nothing in (("checkpoint", None), ("validation_fraction", None)):
-            if getattr(self, name, nothing) is not nothing:
+        for name in ("checkpoint", "validation_fraction"):
+            if getattr(self, name, None) is not None:
                 raise ValueError(
                     f"{name} is for training by minibatches, and {len(X)} distinct rows are fitted "
                     "in full batch. Leave it out, or set optimizer='natural_gradient'."
@@ -146,7 +146,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         reporter = self._reporter(problem.max_iter, max_time)
         with computing_in(dtype), one_lapack_thread(), reporter:
             fitted = way.train(problem, reporter)
-        self._keep(fitted, way, reporter, targets.weights)
+        self._keep(fitted, way, reporter)
 
     def _reporter(self, max_iter: int, max_time: float | None) -> Reporter:
         task = getattr(self, "_task", None)
@@ -179,17 +179,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         if warm is not None and way.method.sparse:
             Z = warm.posterior.points.astype(dtype)
         elif way.method.sparse:
-            with computing_in(np.dtype(np.float64)):
-                Z = starting_points(
-                    self.inducing_points,
-                    self.n_inducing,
-                    self.inducing_init,
-                    self._standardiser,
-                    kernel,
-                    X,
-                    targets.weights,
-                    rng,
-                ).astype(dtype)
+            Z = self._starting_points(kernel, X, targets.weights, rng).astype(dtype)
         size = len(X) if way.method.weights == "whole" else rounded_up(len(X))
         no_weight = np.zeros(size - len(X))
 
@@ -216,9 +206,21 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             rng=rng,
         )
 
-    def _keep(
-        self, fitted: Fitted, way: Way, reporter: Reporter, weights: Float[np.ndarray, " N"]
-    ) -> None:
+    def _starting_points(self, kernel, X, weights, rng, n_rows=None) -> Float[np.ndarray, "M D"]:
+        with computing_in(np.dtype(np.float64)):
+            return starting_points(
+                self.inducing_points,
+                self.n_inducing,
+                self.inducing_init,
+                self._standardiser,
+                kernel,
+                X,
+                weights,
+                rng,
+                n_rows,
+            )
+
+    def _keep(self, fitted: Fitted, way: Way, reporter: Reporter) -> None:
         """Set the fitted attributes and say what the user should know."""
         self.method_ = way.method.name
         self._likelihood = fitted.model.likelihood

@@ -23,7 +23,7 @@ from ..inference.sites import Rows
 from ..kernels import Kernel, as_kernel
 from ..likelihoods import Likelihood
 from ..optimize.lbfgsb import maximise
-from ..posterior import GaussianPosterior
+from ..posterior import GaussianPosterior, MixturePosterior
 from ..precision import computing_in, resolve_dtype, resolve_jitter
 from ..progress import Reporter
 from ..training import feed as feeds
@@ -34,7 +34,6 @@ from ..training.parameters import Learned, Model
 from ..training.steps import Naturals, base_of, precision_dtype, prior_base
 from ..training.stochastic import Run, Start, fit_stochastic
 from .methods import Way
-from .training_data import starting_points
 
 _SAMPLE_ROWS = 10_000  # at least, to see how the inputs spread and choose inducing points from
 _SAMPLE_PER_POINT = 20
@@ -50,7 +49,6 @@ class Table(NamedTuple):
 
     n_rows: int
     digest: Callable[[], str]  # the same for the same rows, and for no others
-    standardiser: Standardiser
     take: Callable[[Int[np.ndarray, " n"]], Rows]  # standardised, in float64
     feed: Callable[[np.dtype, Int[np.ndarray, " H"]], Feed]  # (dtype, rows to leave out)
 
@@ -104,7 +102,7 @@ def table_in_memory(
             seal.update(np.ascontiguousarray(column).data)
         return seal.hexdigest()
 
-    return Table(len(X), digest, standardiser, take, feed)
+    return Table(len(X), digest, take, feed)
 
 
 def table_on_disk(
@@ -127,14 +125,14 @@ def table_on_disk(
         total = float(factors @ spool.class_totals) - float(np.sum(take(left_out).weights))
         return StoreFeed(spool, prepared(dtype), left_out, total)
 
-    return Table(spool.n_rows, lambda: spool.digest, standardiser, take, feed)
+    return Table(spool.n_rows, lambda: spool.digest, take, feed)
 
 
 class Warm(NamedTuple):
     """What an earlier fit knows."""
 
     kernel: Kernel
-    posterior: GaussianPosterior
+    posterior: GaussianPosterior | MixturePosterior
     standardiser: Standardiser
 
 
@@ -227,6 +225,7 @@ def naturals_of(warm: Warm, jitter: float) -> Naturals:
     The posterior holds w = T u ~ N(mean, diag s); so v = (T L)⁻¹ w.
     """
     posterior = warm.posterior
+    assert isinstance(posterior, GaussianPosterior)
     Z = posterior.points.astype(np.float64)
     kernel = jax.tree.map(lambda p: np.asarray(p, np.float64), warm.kernel)
     features, _ = project(kernel, Z, Z[:1], np.asarray(jitter))
@@ -242,7 +241,7 @@ def _start(model: Model, jitter: float, wide: np.dtype, warm: Warm | None) -> St
     assert model.Z is not None
     base = prior_base(len(model.Z), wide)
     q = base.naturals
-    if warm is not None:
+    if warm is not None and isinstance(warm.posterior, GaussianPosterior):
         with computing_in(np.dtype(np.float64)):
             q = Naturals(*(x.astype(wide) for x in naturals_of(warm, jitter)))
     return Start(model, q, base)
@@ -261,18 +260,10 @@ def _starting_model(
             n_inducing = saved.header["n_inducing"]
             Z = np.zeros((n_inducing, sample.X.shape[1]))
         else:
-            with computing_in(np.dtype(np.float64)):
-                Z = starting_points(
-                    estimator.inducing_points,
-                    estimator.n_inducing,
-                    estimator.inducing_init,
-                    table.standardiser,
-                    kernel,
-                    sample.X,
-                    sample.weights,
-                    np.random.RandomState(seed),
-                    table.n_rows,
-                )
+            random_state = np.random.RandomState(seed)
+            Z = estimator._starting_points(
+                kernel, sample.X, sample.weights, random_state, table.n_rows
+            )
         model = Model(kernel, Z, likelihood)
     model = jax.tree.map(lambda parameter: np.asarray(parameter, dtype), model)
     return model if saved is None else unflattened("model", model, saved.arrays)

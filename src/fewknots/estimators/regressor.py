@@ -144,11 +144,14 @@ class GPRegressor(RegressorMixin, GPEstimator):
         check_inducing(way.method, self.n_inducing, self.inducing_points)
         return way
 
-    def _keep(self, fitted, way, reporter, weights) -> None:
-        super()._keep(fitted, way, reporter, weights)
-        self.noise_ = float(fitted.model.likelihood.noise) * self._target_scale**2
+    def _fit_full_batch(self, X, targets, way, warm) -> None:
+        super()._fit_full_batch(X, targets, way, warm)
         # The density of y is that of the standardised y divided by the scale, row by row.
-        self.log_evidence_ -= float(np.sum(weights)) * np.log(self._target_scale)
+        self.log_evidence_ -= float(np.sum(targets.weights)) * np.log(self._target_scale)
+
+    def _keep(self, fitted, way, reporter) -> None:
+        super()._keep(fitted, way, reporter)
+        self.noise_ = float(fitted.model.likelihood.noise) * self._target_scale**2
 
     def predict(
         self, X: Any, return_std: bool = False

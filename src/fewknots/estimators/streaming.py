@@ -130,7 +130,7 @@ class StreamingFits(GPEstimator):
         way = Way(SparseKL(), plan=plan)
         so_far = self.log_evidence_
         fitted, reporter = update(self, rows, warm, way, self._likelihood)
-        self._keep(fitted, way, reporter, weights)
+        self._keep(fitted, way, reporter)
         # log p(new, old) = log p(old) + log p(new | old); the last given a posterior that is
         # itself approximate, so that the sum is close to a bound but no longer one.
         self.log_evidence_ += so_far

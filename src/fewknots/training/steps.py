@@ -129,15 +129,6 @@ def start_state(optimizer: str, free: Named, q: Naturals, dtype: np.dtype) -> St
     return State(free, _OPTIMISERS[optimizer].init((free, triangle)), triangle)
 
 
-def naturals(q: Naturals | Triangle) -> Naturals:
-    """Q by its natural parameters, however it is held."""
-    if isinstance(q, Naturals):
-        return Naturals(*map(np.asarray, q))
-    inverse = np.linalg.inv(np.asarray(q.lower))
-    precision = inverse.T @ inverse
-    return Naturals(precision, precision @ np.asarray(q.mean))
-
-
 def gaussian(q: Naturals | Triangle, dtype) -> WhitenedGaussian:
     """Q by its mean and a factor of its covariance."""
     if isinstance(q, Triangle):
@@ -182,7 +173,7 @@ def run_chunk(
             base.naturals.precision + scale * information, base.naturals.linear + scale * linear
         )
         update = _natural_step if optimizer == "natural_gradient" else _gradient_step
-        new = update(optimizer, state, d_free, scale, q, towards, rate)
+        new = update(optimizer, state, d_free, scale, towards, rate)
         return new, scale * jnp.sum(terms.log_prob) - divergence(q, base)
 
     state, bounds = jax.lax.scan(step, state, (chosen, rates))
@@ -190,7 +181,7 @@ def run_chunk(
     return state, jnp.mean(bounds), jnp.all(jnp.stack(finite))
 
 
-def _natural_step(optimizer, state: State, d_free, scale, q, towards: Naturals, rate) -> State:
+def _natural_step(optimizer, state: State, d_free, scale, towards: Naturals, rate) -> State:
     """(step), and Adam for the rest, to which the scale of the gradient is nothing."""
     updates, moments = _OPTIMISERS[optimizer].update(d_free, state.moments)
     free = _moved(state.free, updates, rate.gradient)
@@ -209,7 +200,7 @@ def _moved(free: Named, updates: Named, rate) -> Named:
     }
 
 
-def _gradient_step(optimizer, state: State, d_free, scale, q, towards: Naturals, rate) -> State:
+def _gradient_step(optimizer, state: State, d_free, scale, towards: Naturals, rate) -> State:
     """With S = TTᵀ, ∂/∂m = (towards.linear) - (towards.precision) m and
     ∂/∂T = tril(-(towards.precision) T + T⁻ᵀ), whose last term is 1/diag(T) on that triangle.
     """
