@@ -1,5 +1,7 @@
 """Fitting to rows on disk and predicting for them: the same model, real files, bounded memory."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -137,6 +139,23 @@ def test_bad_rows_leave_the_old_model_and_no_scratch_file(streamed, tmp_path, mo
         streamed.fit_stream(tmp_path / "three.parquet", "late")
     assert streamed.posterior_ is before
     assert [path.name for path in tmp_path.iterdir()] == ["three.parquet"]
+
+
+def test_nothing_is_as_long_as_the_stream():
+    """What NumPy holds at most does not grow with the rows: ten times as many, the same peak."""
+
+    def peak(blocks):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(50_000, 1))
+        y = X[:, 0] + rng.normal(size=50_000) > 0
+        tracemalloc.start()
+        small(max_iter=2, batch_size=100).fit_stream(lambda: ((X, y) for _ in range(blocks)))
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(2)  # what is imported and compiled once
+    assert peak(20) < peak(2) + 4e6  # a number a row would be 7.2e6 bytes
 
 
 def test_only_minibatch_methods_stream(files):
