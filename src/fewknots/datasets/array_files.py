@@ -53,7 +53,8 @@ def read_table(path: Path) -> Contents:
 def read_mnist_odd_even(path: Path) -> Contents:
     """MNIST's pixels in [0, 1], and whether the digit is odd; MNIST's own split."""
     keys = ("train_images", "train_labels", "test_images", "test_labels")
-    train, train_digits, test, test_digits = (_arrays(path, keys)[key] for key in keys)
+    arrays = _arrays(path, keys)
+    train, train_digits, test, test_digits = (arrays[key] for key in keys)
     for images, digits in ((train, train_digits), (test, test_digits)):
         shape, kind = images.shape, images.dtype
         _check(path, shape == (len(digits), 28, 28), f"images have shape {shape}")

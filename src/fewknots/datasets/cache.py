@@ -2,8 +2,7 @@
 
 Beside every file lies a record of it, `<file>.json`: where it came from, when, and its SHA-256.
 Servers publish no checksums, so the first download is taken on trust (where the protocol tells the
-length, that is checked), and any change after it is noticed. A file without a record is one whose
-download never ended.
+length, that is checked), and any change after it is noticed. A file without a record is not used.
 """
 
 import hashlib
@@ -54,14 +53,16 @@ def remember(path: Path, source: str) -> Record:
 def recall(path: Path) -> Record | None:
     """The record of a kept file that is as it was fetched.
 
-    A file that was changed, cut off or never finished is removed, with its record, and None is
-    returned as if it had never been there: fetch it again.
+    None means: fetch it (again). A file that differs from its record is removed. One without a
+    record may be somebody's own, and stays until a download takes its place.
     """
     record = _read_record(_record_path(path))
-    if record is not None and path.is_file() and sha256_of(path) == record.sha256:
-        return record
-    forget(path)
-    return None
+    if record is None or not path.is_file():
+        return None
+    if sha256_of(path) != record.sha256:
+        forget(path)
+        return None
+    return record
 
 
 def is_kept(path: Path) -> bool:
