@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..estimators import GPClassifier
+from .banana_account import account
 from .banana_figure import draw
-from .collapse import CLOSE, distinct_places
 from .experiment import Cell, Choice, Options, Result
+from .inducing_places import distance_to_boundary, distinct_places, number_near_centre
 from .loading import load
 from .scores import hold_out_scores
 from .tables import entry, markdown_table, write_csv
@@ -57,6 +58,7 @@ class Banana:
         return [_cell(row, count) for row in ROWS for count in (*counts, None)]
 
     def run(self, cell: Cell, options: Options) -> dict[str, Any]:
+        is_sparse = cell.settings["n_inducing"] is not None
         dataset = load("banana", options.data)
         train, test = dataset.splits[cell.settings["split"]]
         X, y = dataset.X[train], dataset.y[train]
@@ -71,6 +73,7 @@ class Banana:
         clf, seconds, compile_seconds = timed_fit(clf, X, y)
         across, up = _grid(X)
         grid = np.column_stack([axis.ravel() for axis in np.meshgrid(across, up)])
+        probabilities = clf.predict_proba(grid)[:, 1].reshape(_GRID, _GRID)
         return {
             **hold_out_scores(clf, dataset.X[test], dataset.y[test]),
             "evidence": clf.log_evidence_,
@@ -78,11 +81,10 @@ class Banana:
             "seconds": seconds,
             "compile_seconds": compile_seconds,
             "iterations": clf.n_iter_,
-            "lengthscale": clf.kernel_.input_scale() * X.std(axis=0),  # in the units of X
-            "inducing_points": clf.inducing_points_ if cell.settings["n_inducing"] else [],
+            **(_whereabouts(clf, X, across, up, probabilities) if is_sparse else {}),
             "across": across,
             "up": up,
-            "surface": np.round(clf.predict_proba(grid)[:, 1], 4).reshape(_GRID, _GRID),
+            "surface": np.round(probabilities, 4),
         }
 
     def write(self, results: dict[str, Result], options: Options, folder: Path) -> str:
@@ -101,7 +103,7 @@ class Banana:
             f"probability) and error are on the {len(dataset.splits[0].test)} rows held out. "
             "Seconds are of training alone, k-means included; compiling, once for each method "
             "and shape, is given apart. The last pane of each row uses all rows and no inducing "
-            f"points.\n\n{_account(panes)}"
+            f"points.\n\n{account(panes)}"
         )
 
 
@@ -124,6 +126,19 @@ def _grid(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.linspace(low[0], high[0], _GRID), np.linspace(low[1], high[1], _GRID)
 
 
+def _whereabouts(clf: GPClassifier, X, across, up, probabilities) -> dict[str, Any]:
+    """The inducing points, and the numbers that say what became of them."""
+    points = clf.inducing_points_
+    lengthscale = clf.kernel_.input_scale() * X.std(axis=0)  # in the units of X
+    surface = (across, up, probabilities)
+    return {
+        "inducing_points": points,
+        "places": distinct_places(points, lengthscale),
+        "boundary_distance": distance_to_boundary(points, lengthscale, surface),
+        "near_centre": number_near_centre(points, X),
+    }
+
+
 def _panes(results: dict[str, Result]) -> list[list[Result]]:
     """The results as the figure has them."""
     return [
@@ -142,11 +157,8 @@ def _numbers(row: Row, result: Result) -> dict[str, Any]:
     told = {"row": row.label, "method": settings["method"], "n_inducing": settings["n_inducing"]}
     if result.failed is not None:
         return told | {"failed": result.failed}
-    names = ("evidence", "is_bound", "nlp", "error", "seconds", "compile_seconds", "iterations")
-    told |= {name: result.values[name] for name in names}
-    if settings["n_inducing"]:
-        told["distinct_places"] = _places(result)
-    return told
+    drawn = ("across", "up", "surface", "inducing_points")
+    return told | {name: value for name, value in result.values.items() if name not in drawn}
 
 
 def _line(row: Row, result: Result) -> tuple[str, ...]:
@@ -156,27 +168,3 @@ def _line(row: Row, result: Result) -> tuple[str, ...]:
         return (row.label, str(count), entry(result, "evidence", 2), "", "", "", "")
     digits = {"evidence": 2, "nlp": 4, "error": 4, "seconds": 2, "compile_seconds": 1}
     return (row.label, str(count), *(entry(result, name, n) for name, n in digits.items()))
-
-
-def _places(result: Result) -> int:
-    points = np.array(result.values["inducing_points"])
-    return distinct_places(points, np.array(result.values["lengthscale"]))
-
-
-def _account(panes: list[list[Result]]) -> str:
-    """What the run says about the paper's claims, in words."""
-    said = []
-    kl, _, fitc = (
-        [r for r in line if r.failed is None and r.cell.settings["n_inducing"]] for line in panes
-    )
-    if kl and fitc:
-        most_kl, most_fitc = kl[-1], fitc[-1]
-        count = most_fitc.cell.settings["n_inducing"]
-        places, places_kl = _places(most_fitc), _places(most_kl)
-        said.append(
-            f"**Do FITC's inducing points collapse?** Count as one place all points linked by "
-            f"steps shorter than {CLOSE:g} lengthscales. Of FITC's {count} points {places} places "
-            f"are left, of KL's {most_kl.cell.settings['n_inducing']} points {places_kl}: "
-            + ("they collapse." if places < 0.9 * places_kl else "they do not collapse.")
-        )
-    return "\n\n".join(said)

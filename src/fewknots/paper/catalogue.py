@@ -2,5 +2,7 @@
 
 from .banana import Banana
 from .experiment import Experiment
+from .time_curves import BANANA_TIME, IMAGE
 
-EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in (Banana(),)}
+_ALL: tuple[Experiment, ...] = (Banana(), IMAGE, BANANA_TIME)
+EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}

@@ -49,12 +49,35 @@ class Result(NamedTuple):
 class Experiment(Protocol):
     """One of the paper's experiments."""
 
-    name: str  # the command
-    title: str  # of the README
-    shows: str  # what the paper shows, in a sentence
-    needs: tuple[str, ...]  # data sets, by the names of fewknots.datasets
-    minutes: float  # in full, on two cores
-    choices: tuple[Choice, ...]
+    @property
+    def name(self) -> str:
+        """The command."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """Of the README."""
+        ...
+
+    @property
+    def shows(self) -> str:
+        """What the paper shows, in a sentence."""
+        ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Data sets, by the names of fewknots.datasets."""
+        ...
+
+    @property
+    def minutes(self) -> float:
+        """What the full run takes on two cores."""
+        ...
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Options of its own."""
+        ...
 
     def cells(self, options: Options) -> list[Cell]:
         """All cells, in the order in which to run them."""

@@ -17,8 +17,8 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
         " | ".join(entry.ljust(width) for entry, width in zip(line, widths, strict=True))
         for line in lines
     ]
-    rule = "-|-".join("-" * width for width in widths)
-    return "\n".join(f"| {line} |" for line in (padded[0], rule, *padded[1:]))
+    rule = "|".join("-" * (width + 2) for width in widths)
+    return "\n".join([f"| {padded[0]} |", f"|{rule}|", *(f"| {line} |" for line in padded[1:])])
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
