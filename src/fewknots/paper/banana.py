@@ -70,7 +70,7 @@ class Banana:
             optimizer=cell.settings["optimizer"],
             random_state=cell.settings["seed"],
         )
-        clf, seconds, compile_seconds = timed_fit(clf, X, y)
+        timed = timed_fit(clf, X, y)
         across, up = _grid(X)
         grid = np.column_stack([axis.ravel() for axis in np.meshgrid(across, up)])
         probabilities = clf.predict_proba(grid)[:, 1].reshape(_GRID, _GRID)
@@ -78,8 +78,8 @@ class Banana:
             **hold_out_scores(clf, dataset.X[test], dataset.y[test]),
             "evidence": clf.log_evidence_,
             "is_bound": clf.evidence_is_bound_,
-            "seconds": seconds,
-            "compile_seconds": compile_seconds,
+            "seconds": timed.start_seconds + timed.seconds,
+            "compile_seconds": timed.compile_seconds,
             "iterations": clf.n_iter_,
             **(_whereabouts(clf, X, across, up, probabilities) if is_sparse else {}),
             "across": across,
