@@ -10,7 +10,7 @@ from fewknots.paper.experiment import Options
 from fewknots.paper.inputs import gather
 from fewknots.paper.runner import run_cells
 
-from .conftest import write_ida_file
+from ..ida import write_ida_file
 from .toy import Squares
 
 OPTIONS = Options(extras={"colour": "red"})

@@ -44,7 +44,7 @@ def _draw_pane(pane: Any, result: Result, X: np.ndarray, y: np.ndarray) -> None:
         return
     values = result.values
     pane.contour(values["across"], values["up"], values["surface"], [0.5], colors="black")
-    points = np.array(values["inducing_points"]).reshape(-1, 2)
+    points = np.array(values.get("inducing_points", [])).reshape(-1, 2)
     pane.scatter(*points.T, s=14, color="black", zorder=3)
     # Points may wander far off; the panes show where the data are.
     pane.set(xlim=values["across"][:: len(values["across"]) - 1])

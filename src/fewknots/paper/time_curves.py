@@ -31,8 +31,9 @@ FAMILIES = (
     Family("MFSp", "sparse_mean_field", "scg"),
     Family("EPFitc", "fitc_ep", "collapsed"),
 )
+_UNTIL_THE_CLOCK_STOPS_IT = 10**6
 _LENGTHSCALES = Choice(
-    "lengthscales", ("per-input", "one"), "One lengthscale for each input, or one for all."
+    "lengthscales", ("one", "per-input"), "One lengthscale for all inputs, or one for each."
 )
 
 
@@ -78,7 +79,9 @@ class TimeCurves:
         train, test = dataset.splits[cell.settings["split"]]
         names = ("method", "optimizer", "n_inducing", "kernel", "ard")
         clf = GPClassifier(
-            **{name: cell.settings[name] for name in names}, random_state=cell.settings["seed"]
+            **{name: cell.settings[name] for name in names},
+            max_iter=_UNTIL_THE_CLOCK_STOPS_IT,
+            random_state=cell.settings["seed"],
         )
         return followed_fit(
             clf,
@@ -115,9 +118,9 @@ IMAGE = TimeCurves(
         "the efficient frontier of NLP against time is held by the sparse KL method; sparse mean "
         "field jumps about in NLP and is well behaved in error."
     ),
-    minutes=9.0,
+    minutes=10.0,
     counts=(4, 50, 200),
-    most_seconds=40.0,
+    most_seconds=60.0,
     zoomed=False,
 )
 BANANA_TIME = TimeCurves(
