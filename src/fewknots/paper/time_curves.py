@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..datasets import load
 from ..estimators import GPClassifier
 from .experiment import Cell, Choice, Options, Result
 from .followed_fit import followed_fit
-from .loading import load
 from .tables import write_csv
 from .time_account import account
 from .time_figure import draw
