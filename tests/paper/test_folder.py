@@ -23,7 +23,7 @@ def test_the_folder_has_all_that_is_promised(options, tmp_path):
     told = json.loads((folder / "run.json").read_text())
     assert told["versions"]["fewknots"] == __version__
     assert set(told["versions"]) >= {"python", "jax", "numpy"}
-    assert set(told["machine"]) == {"cpu", "cores", "platform", "device"}
+    assert set(told["machine"]) == {"cpu", "cores", "load_average", "platform", "device"}
     assert told["machine"]["cores"] >= 1
     assert told["seeds"] == [0]
     assert told["options"] == {"quick": False, "colour": "red"}
