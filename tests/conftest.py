@@ -19,6 +19,8 @@ install_import_hook("fewknots", "beartype.beartype")
 
 from fewknots.precision import computing_in  # noqa: E402  (after the hook, to be checked by it)
 
+from .ida import write_ida_file  # noqa: E402
+
 
 @pytest.fixture
 def float64():
@@ -34,3 +36,12 @@ def moons():
     X = rng.normal(size=(80, 3)) * [1.0, 2.0, 0.5] + [0.0, 5.0, -1.0]
     score = (X[:, 0] ** 2 + 0.5 * (X[:, 1] - 5.0) - 0.8) + 0.4 * rng.normal(size=80)
     return X, (score > 0).astype(int)
+
+
+@pytest.fixture(scope="session")
+def small_data(tmp_path_factory):
+    """A folder with small stand-ins for banana and image."""
+    folder = tmp_path_factory.mktemp("data")
+    write_ida_file(folder, "banana")
+    write_ida_file(folder, "image", n_inputs=18, seed=1)
+    return folder

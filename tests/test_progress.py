@@ -6,8 +6,9 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from fewknots import GPClassifier
+from fewknots import GPClassifier, GPRegressor, load
 from fewknots.progress import Progress, Reporter
 
 RNG = np.random.default_rng(1)
@@ -107,3 +108,65 @@ GPClassifier(n_inducing=8, optimizer="natural_gradient", batch_size=50, max_iter
     assert done.stdout == ""
     for part in ("iteration 300", "bound", "held-out NLP", "passes", "rows/s", "s left"):
         assert part in done.stderr
+
+
+WAYS = [
+    {"method": "sparse_kl", "n_inducing": 8},
+    {"method": "sparse_kl", "n_inducing": 8, "optimizer": "lbfgs"},
+    {"method": "sparse_mean_field", "n_inducing": 8},
+    {"method": "fitc_ep", "n_inducing": 8},
+    {"method": "ep"},
+    {"method": "ivm", "n_inducing": 20},
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(map(str, way.values())))
+def test_a_callback_can_ask_for_the_model_of_the_moment(way):
+    seen = []
+
+    def follow(now):
+        model = now.model()
+        seen.append((now, model, model.predict_proba(X)))
+        return len(seen) == 4
+
+    clf = GPClassifier(random_state=0, callback=follow, **way).fit(X[:100], y[:100])
+    for now, model, probabilities in seen:
+        assert model.n_iter_ == now.iteration
+        assert model.log_evidence_ == pytest.approx(now.bound)
+        np.testing.assert_array_equal(model.predict_proba(X), probabilities)
+        assert not model.converged_
+    assert np.abs(seen[0][2] - seen[-1][2]).max() > 1e-3
+    if way["method"] != "ivm":  # which chooses its rows after the last iteration
+        np.testing.assert_allclose(seen[-1][2], clf.predict_proba(X), atol=0.02)
+        np.testing.assert_allclose(model.inducing_points_, clf.inducing_points_)
+
+
+def test_the_model_of_a_moment_of_minibatches():
+    models = []
+    clf = minibatches(callback=lambda now: models.append(now.model())).fit(X, y)
+    assert [model.n_iter_ for model in models] == [100, 200, 300]
+    np.testing.assert_array_equal(models[-1].predict_proba(X), clf.predict_proba(X))
+    assert np.abs(models[0].predict_proba(X) - clf.predict_proba(X)).max() > 1e-3
+
+
+def test_the_model_of_a_moment_can_be_saved_and_is_gone_after_it(tmp_path):
+    moments = []
+
+    def follow(now):
+        now.model().save(tmp_path / f"{now.iteration}.fewknots")
+        moments.append(now)
+
+    with pytest.warns(ConvergenceWarning):
+        GPClassifier(n_inducing=8, max_iter=3, random_state=0, callback=follow).fit(X, y)
+    assert load(tmp_path / "2.fewknots").n_iter_ == 2
+    with pytest.raises(RuntimeError, match="inside the callback"):
+        moments[0].model()
+
+
+def test_the_model_of_a_moment_of_a_regressor():
+    seen = []
+    target = 50.0 + 10.0 * X[:, 0]
+    clf = GPRegressor(n_inducing=8, random_state=0, callback=lambda n: seen.append(n.model()))
+    clf.fit(X, target)
+    assert seen[-1].log_evidence_ == pytest.approx(clf.log_evidence_, abs=0.1)
+    np.testing.assert_allclose(seen[-1].predict(X), clf.predict(X), atol=0.1)

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
@@ -17,7 +18,13 @@ Callback = Callable[["Progress"], object]
 
 
 class Progress(NamedTuple):
-    """One moment of a fit, as a callback sees it; the last four only with minibatches."""
+    """One moment of a fit, as a callback sees it.
+
+    `model()` is the estimator as if the fit had ended here: it predicts, scores and can be saved,
+    so a callback can follow any measure on any rows. Only inside the callback; it costs nothing
+    unless called, and nobody's clock stands still meanwhile. The four fields before it are None
+    without minibatches.
+    """
 
     iteration: int
     seconds: float
@@ -26,6 +33,7 @@ class Progress(NamedTuple):
     rows_per_second: float | None = None
     held_out_nlp: float | None = None
     seconds_left: float | None = None
+    model: Callable[[], Any] | None = None
 
 
 class Reporter:
@@ -38,13 +46,18 @@ class Reporter:
         max_iter: int,
         max_time: float | None = None,
         task: Callable[[Progress], bool] | None = None,
+        as_estimator: Callable[[Progress, Any], Any] | None = None,
     ):
-        """`task` is a second callback, for scikit-learn's own."""
+        """`task` is a second callback, for scikit-learn's own.
+
+        `as_estimator` makes an estimator of a moment and of what the fit has found by then.
+        """
         self.callbacks = [c for c in (callback, task) if c is not None]
         self.moments: list[Progress] = []
         self.started = time.perf_counter()
         self.interrupted = False
         self._max_time = max_time
+        self._as_estimator = as_estimator
         self._display = _Display(max_iter) if verbose else None
         self._signals = _Interruption()
 
@@ -56,8 +69,12 @@ class Reporter:
         passes: float | None = None,
         held_out_nlp: float | None = None,
         share: float | None = None,
+        so_far: Callable[[], Any] | None = None,
     ) -> bool:
-        """`share` of the run is over; `rows` were seen since the last moment."""
+        """`share` of the run is over; `rows` were seen since the last moment.
+
+        `so_far` gives what the fit has found, as it is given at the end.
+        """
         seconds = time.perf_counter() - self.started
         before = self.moments[-1] if self.moments else Progress(0, 0.0, bound)
         now = Progress(
@@ -72,10 +89,22 @@ class Reporter:
         self.moments.append(now)
         if self._display is not None:
             self._display.show(now)
-        asked = [callback(now) is True for callback in self.callbacks]
+        asked = self._ask(now, so_far)
         self.interrupted = self._signals.seen
         late = self._max_time is not None and seconds >= self._max_time
         return any(asked) or self.interrupted or late
+
+    def _ask(self, now: Progress, so_far: Callable[[], Any] | None) -> list[bool]:
+        """Which callbacks want to stop."""
+        model = None
+        if so_far is not None and self._as_estimator is not None:
+            model = _ModelOfAMoment(so_far, partial(self._as_estimator, now))
+            now = now._replace(model=model)
+        try:
+            return [callback(now) is True for callback in self.callbacks]
+        finally:
+            if model is not None:
+                model.so_far = None
 
     def __enter__(self) -> "Reporter":
         self._signals.listen()
@@ -115,6 +144,25 @@ class Reporter:
         ]
         if self.moments:
             self.started -= self.moments[-1].seconds
+
+
+class _ModelOfAMoment:
+    """Makes the estimator of a moment, for as long as that moment's callbacks run.
+
+    A callback that keeps every `Progress` would otherwise keep every iteration's matrices.
+    """
+
+    def __init__(self, so_far: Callable[[], Any], as_estimator: Callable[[Any], Any]) -> None:
+        self.so_far: Callable[[], Any] | None = so_far
+        self._as_estimator = as_estimator
+
+    def __call__(self) -> Any:
+        if self.so_far is None:
+            raise RuntimeError(
+                "this moment of the fit is over: call `model()` inside the callback, and keep "
+                "what it returns."
+            )
+        return self._as_estimator(self.so_far())
 
 
 class _Interruption:

@@ -1,7 +1,8 @@
 """What the classifier and the regressor share: the order of a fit, its attributes, its manners."""
 
-import warnings
 from collections.abc import Callable
+from copy import copy
+from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -9,7 +10,6 @@ import jax
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,11 +18,9 @@ from ..data.blocks import padded, rounded_up
 from ..data.merge import merge_equal_rows
 from ..data.standardise import Standardiser
 from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
-from ..exceptions import InterruptedFitWarning, NumericalWarning
 from ..inference.sites import Rows
 from ..kernels import as_kernel
 from ..likelihoods import Likelihood
-from ..optimize.lbfgsb import Status
 from ..precision import (
     DEVICES,
     computing_in,
@@ -31,9 +29,10 @@ from ..precision import (
     resolve_dtype,
     resolve_jitter,
 )
-from ..progress import Reporter
+from ..progress import Progress, Reporter
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
+from .fitted_attributes import set_attributes, tell_of_trouble
 from .methods import Way, check_weights
 from .minibatches import Table, Warm, check_same_width, fit_table, table_in_memory
 from .parameters import number, one_of, switch, whole_number
@@ -143,14 +142,15 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         dtype = resolve_dtype(self.dtype)
         problem = self._problem(X, targets, way, dtype, warm)
         max_time = getattr(self, "max_time", None)
-        reporter = self._reporter(problem.max_iter, max_time)
+        reporter = self._reporter(way, problem.max_iter, max_time)
         with computing_in(dtype), one_lapack_thread(), reporter:
             fitted = way.train(problem, reporter)
         self._keep(fitted, way, reporter)
 
-    def _reporter(self, max_iter: int, max_time: float | None) -> Reporter:
+    def _reporter(self, way: Way, max_iter: int, max_time: float | None) -> Reporter:
         task = getattr(self, "_task", None)
-        return Reporter(self.callback, self.verbose, max_iter, max_time, task)
+        as_of = partial(self._as_of, way)
+        return Reporter(self.callback, self.verbose, max_iter, max_time, task, as_of)
 
     def _check_parameters(self) -> None:
         one_of("inducing_init", self.inducing_init, inducing.METHODS)
@@ -221,47 +221,19 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             )
 
     def _keep(self, fitted: Fitted, way: Way, reporter: Reporter) -> None:
-        """Set the fitted attributes and say what the user should know."""
-        self.method_ = way.method.name
-        self._likelihood = fitted.model.likelihood
-        self.posterior_ = fitted.posterior
-        self.kernel_ = fitted.model.kernel
-        gradient = fitted.gradient
-        self.inducing_points_ = self._standardiser.undo(fitted.posterior.points)
-        if gradient is not None and gradient.inducing_points is not None:
-            gradient = gradient._replace(
-                inducing_points=gradient.inducing_points / self._standardiser.scale
-            )
-        self.evidence_gradient_ = gradient
-        self.log_evidence_ = fitted.evidence
-        self.evidence_is_bound_ = way.method.is_bound
-        self.n_iter_ = fitted.iterations
-        self.n_evaluations_ = fitted.evaluations
-        self.converged_ = fitted.status is Status.CONVERGED
-        self.history_ = reporter.history()
-        jitter = resolve_jitter(self.jitter, fitted.posterior.points.dtype)
-        if fitted.jitter > 1.5 * jitter:
-            warnings.warn(
-                f"the inducing points' covariance needed a jitter of {fitted.jitter:.0e} instead "
-                f"of {jitter:.0e}: points are nearly equal for this kernel and dtype. The "
-                "fit is sound; fewer inducing points or dtype='float64' avoid this.",
-                NumericalWarning,
-                stacklevel=6,
-            )
-        if reporter.interrupted:
-            warnings.warn(
-                f"interrupted after {fitted.iterations} iterations; the model is what had been "
-                "learned by then.",
-                InterruptedFitWarning,
-                stacklevel=6,
-            )
-        if fitted.status is Status.MAX_ITER:
-            warnings.warn(
-                f"the fit had not converged after max_iter={fitted.iterations} iterations; the "
-                "model is usable, and a larger max_iter or tol ends this warning.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
+        self._take_in(fitted, way, reporter.history())
+        tell_of_trouble(self, fitted, reporter.interrupted)
+
+    def _take_in(self, fitted: Fitted, way: Way, history: dict[str, np.ndarray]) -> None:
+        set_attributes(self, fitted, way.method, history)
+
+    def _as_of(self, way: Way, now: Progress, fitted: Fitted) -> "GPEstimator":
+        """A copy of this estimator, in the midst of its fit, that holds what is found by now."""
+        other = copy(self)
+        moment = {"iteration": now.iteration, "seconds": now.seconds, "bound": now.bound}
+        history = {name: np.array([value]) for name, value in moment.items()}
+        other._take_in(fitted._replace(iterations=now.iteration), way, history)
+        return other
 
     def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
         """Mean and variance of the latent function f at each row."""

@@ -119,9 +119,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     verbose : int, default 0
         1 shows progress on the terminal.
     callback : callable or None, default None
-        Called after each iteration (by minibatches: each few hundred) with a `fewknots.Progress`;
-        if it returns True, the fit stops there. scikit-learn's `set_callbacks` works too where it
-        exists.
+        Called after each iteration (by minibatches: each few hundred) with a `fewknots.Progress`,
+        whose `model()` is the classifier as it is then; if it returns True, the fit stops there.
+        scikit-learn's `set_callbacks` works too where it exists.
 
     Attributes
     ----------

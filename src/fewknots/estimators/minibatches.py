@@ -181,7 +181,7 @@ def fit_table(
             rng=random_state,
         )
         start = _start(model, problem.jitter, wide, warm)
-        reporter = stack.enter_context(estimator._reporter(plan.steps, None))
+        reporter = stack.enter_context(estimator._reporter(way, plan.steps, None))
         plan = plan._replace(warm=warm is not None)
         run = Run(plan, feed, start, seed, held_out, checkpoints, saved)
         return fit_stochastic(run, problem, reporter), reporter
@@ -201,7 +201,7 @@ def update(
     wide = np.dtype(np.float64)  # what all earlier rows have added up to is in this precision
     model = Model(warm.kernel, warm.posterior.points, likelihood)
     jitter = resolve_jitter(estimator.jitter, dtype)
-    with computing_in(wide), estimator._reporter(plan.steps, None) as reporter:
+    with computing_in(wide), estimator._reporter(way, plan.steps, None) as reporter:
         q = naturals_of(warm, jitter)
         problem = Problem(
             rows=_cast(rows, dtype),

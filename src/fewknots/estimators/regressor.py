@@ -126,6 +126,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
         if self.standardize:
             scaling = Standardiser.fitted(y[:, None], weights)
         self._target_mean, self._target_scale = float(scaling.mean[0]), float(scaling.scale[0])
+        # The density of y is that of the standardised y divided by the scale, row by row.
+        self._evidence_offset = -float(np.sum(weights)) * np.log(self._target_scale)
         y = scaling(y[:, None])[:, 0]
         noise = self.noise
         if noise is None:
@@ -144,13 +146,9 @@ class GPRegressor(RegressorMixin, GPEstimator):
         check_inducing(way.method, self.n_inducing, self.inducing_points)
         return way
 
-    def _fit_full_batch(self, X, targets, way, warm) -> None:
-        super()._fit_full_batch(X, targets, way, warm)
-        # The density of y is that of the standardised y divided by the scale, row by row.
-        self.log_evidence_ -= float(np.sum(targets.weights)) * np.log(self._target_scale)
-
-    def _keep(self, fitted, way, reporter) -> None:
-        super()._keep(fitted, way, reporter)
+    def _take_in(self, fitted, way, history) -> None:
+        super()._take_in(fitted, way, history)
+        self.log_evidence_ += self._evidence_offset
         self.noise_ = float(fitted.model.likelihood.noise) * self._target_scale**2
 
     def predict(

@@ -103,7 +103,7 @@ def fit_collapsed(problem: Problem, report: Report) -> Fitted:
 
     def on_iteration(value: float) -> bool:
         evaluate.follow(value)
-        return report(value)
+        return report(value, so_far=partial(so_far, problem, evaluate.last))
 
     iterations, status = 0, Status.CONVERGED
     relocations = _RELOCATIONS if problem.learned.Z and isinstance(problem.method, SparseKL) else 0
@@ -223,6 +223,11 @@ def check_end(kernel: Kernel, evidence: Any, jitter: Any, factorised: Any) -> No
             "standardize=True, a larger jitter, dtype='float64', or another start for the "
             "kernel's parameters."
         )
+
+
+def so_far(problem: Problem, last: Evaluation) -> Fitted:
+    """What a fit that stopped at `last` would leave behind; iterations are counted elsewhere."""
+    return finish(problem, last, 0, 0, Status.STOPPED)
 
 
 def finish(

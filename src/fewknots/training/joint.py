@@ -3,6 +3,7 @@
 The kernel is frozen at first and then unfrozen. The bound is that of sparse_kl.py for any q.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ from ..inference.sites import WhitenedGaussian
 from ..inference.sparse_kl import divergence, look, model_gradient
 from ..optimize.lbfgsb import Status
 from ..precision import compiled
-from .full_batch import Evaluation, Fitted, Problem, Report, finish
+from .full_batch import Evaluation, Fitted, Problem, Report, finish, so_far
 from .parameters import Model, Named, decode, encode, limits
 
 _FROZEN_SHARE = 0.2  # of max_iter, at most, with the kernel frozen
@@ -32,14 +33,14 @@ def fit_jointly(problem: Problem, report: Report) -> Fitted:
         last_phase = learn_kernel == learned.kernel
         share = 1.0 if last_phase else _FROZEN_SHARE
         free, frozen = encode(model, learned._replace(kernel=learn_kernel))
-        evaluate = _JointBound(problem, frozen)
+        evaluate = _JointBound(problem, frozen, report)
         free, _, used, status = problem.maximise(
             evaluate,
             free | {"q": q},
             limits(free | {"q": q}),
             max_iter=max(1, int(share * problem.max_iter) - iterations),
             plateau_gain=problem.plateau_gain,
-            on_iteration=report,
+            on_iteration=evaluate.on_iteration,
         )
         iterations += used
         evaluate(free)
@@ -54,7 +55,8 @@ def fit_jointly(problem: Problem, report: Report) -> Fitted:
 class _JointBound:
     """The bound as a function of q, Z and the kernel together."""
 
-    def __init__(self, problem: Problem, frozen: Named):
+    def __init__(self, problem: Problem, frozen: Named, report: Report):
+        self.problem, self.report = problem, report
         self.rows = jax.tree.map(jnp.asarray, problem.rows)
         self.frozen = frozen
         self.jitter = problem.jitter
@@ -68,6 +70,9 @@ class _JointBound:
         if np.isfinite(value := float(self.last.found.evidence)):
             self.jitter = max(self.jitter, float(self.last.found.jitter))
         return value, self.last.gradient
+
+    def on_iteration(self, value: float) -> bool:
+        return self.report(value, so_far=partial(so_far, self.problem, self.last))
 
 
 @compiled

@@ -14,6 +14,7 @@ import math
 import threading
 import time
 import warnings
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -149,6 +150,7 @@ class _Training:
             passes=self.standing.done * plan.batch_size / self.run.feed.n_rows,
             held_out_nlp=nlp,
             share=self._share(self.standing.done),
+            so_far=partial(self._so_far, float(bound)),
         )
         if self.run.checkpoints is not None and self.run.checkpoints.is_due():
             self._save()
@@ -247,6 +249,10 @@ class _Training:
 
     # --- the end ------------------------------------------------------------------------------
 
+    def _so_far(self, bound: float) -> Fitted:
+        """The posterior at the present parameters; its evidence is the batches' estimate."""
+        return self._fitted(self._score(next(self.run.feed.blocks())), bound, Status.STOPPED)
+
     def _finished(self, status: Status) -> Fitted:
         """The bound over all rows, block by block, at the final parameters."""
         data_term, found = 0.0, None
@@ -254,7 +260,9 @@ class _Training:
             found = self._score(rows)
             data_term += float(found.data_term)  # in float64, whatever a block is in
         assert found is not None
-        evidence = data_term - float(found.divergence)
+        return self._fitted(found, data_term - float(found.divergence), status)
+
+    def _fitted(self, found: steps.Score, evidence: float, status: Status) -> Fitted:
         model = jax.tree.map(np.asarray, found.model)
         check_end(model.kernel, evidence, found.jitter, found.factorised)
         done, jitter = self.standing.done, float(found.jitter)

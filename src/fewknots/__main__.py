@@ -1,0 +1,5 @@
+"""`python -m fewknots` is the command `fewknots`."""
+
+from .cli import main
+
+main()

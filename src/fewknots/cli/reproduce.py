@@ -1,0 +1,128 @@
+"""`fewknots reproduce NAME`: one command for each of the paper's experiments."""
+
+import importlib.util
+import inspect
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..datasets import available
+from ..exceptions import DatasetError
+from ..paper.catalogue import EXPERIMENTS
+from ..paper.experiment import Choice, Experiment, Options
+from ..paper.folder import reproduce
+from .cell_display import CellDisplay
+
+app = typer.Typer(help="Run one of the paper's experiments again.", add_completion=False)
+
+_INTERRUPTED = 130  # what shells expect of a command ended by Ctrl-C
+
+Quick = Annotated[bool, typer.Option("--quick", help="A reduced version, below two minutes.")]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="The folder for the results, by default reproduced/NAME."),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", help="A folder with data files; overrides FEWKNOTS_DATA."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def list_experiments(
+    context: typer.Context,
+    listed: Annotated[
+        bool, typer.Option("--list", help="What there is, what it needs, how long it takes.")
+    ] = False,
+    data: Data = None,
+) -> None:
+    """Run one of the paper's experiments again; without a name, list them."""
+    if context.invoked_subcommand is not None and not listed:
+        if data is not None:
+            raise typer.BadParameter("give --data after the experiment's name.")
+        return
+    table = Table("command", "what the paper shows", "data", "minutes on two cores")
+    for experiment in EXPERIMENTS.values():
+        needed = [
+            name if available(name, data) else f"{name} (not on this machine)"
+            for name in experiment.needs
+        ]
+        table.add_row(
+            f"reproduce {experiment.name}",
+            experiment.shows,
+            ", ".join(needed),
+            f"{experiment.minutes:g}",
+        )
+    Console().print(table)
+    raise typer.Exit
+
+
+def _run(experiment: Experiment, quick: bool, out: Path | None, data: Path | None, **extras: Enum):
+    if importlib.util.find_spec("matplotlib") is None:
+        _fail("The experiments draw with matplotlib: pip install 'fewknots[paper]'.")
+    folder = out or Path("reproduced") / experiment.name
+    options = Options(quick, data, {name: value.value for name, value in extras.items()})
+    display = CellDisplay(experiment.name)
+    try:
+        with display:
+            results = reproduce(experiment, options, folder, display)
+    except DatasetError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        typer.echo(
+            f"\nStopped. {display.done} of {display.total or 'all'} cells are kept in {folder}; "
+            "the same command goes on from there.",
+            err=True,
+        )
+        raise typer.Exit(_INTERRUPTED) from None
+    typer.echo(f"{folder / 'README.md'}")
+    failed = [key for key, result in results.items() if result.failed is not None]
+    if failed:
+        _fail(
+            f"{len(failed)} of {len(results)} cells failed ({', '.join(failed[:3])}"
+            f"{', ...' if len(failed) > 3 else ''}); the README says why, and the same command "
+            "runs them again."
+        )
+
+
+def _fail(message: str) -> None:
+    typer.echo(message, err=True)
+    raise typer.Exit(1)
+
+
+def _command(experiment: Experiment) -> Callable[..., None]:
+    """The function whose parameters are the experiment's options: typer reads its signature."""
+
+    def run(**arguments: Any) -> None:
+        _run(experiment, **arguments)
+
+    given = inspect.Parameter.KEYWORD_ONLY
+    common = [
+        inspect.Parameter("quick", given, default=False, annotation=Quick),
+        inspect.Parameter("out", given, default=None, annotation=Out),
+        inspect.Parameter("data", given, default=None, annotation=Data),
+    ]
+    own = [_parameter(choice) for choice in experiment.choices]
+    run.__signature__ = inspect.Signature(common + own)  # type: ignore[attr-defined]
+    run.__doc__ = f"{experiment.title}\n\nThe paper: {experiment.shows}"
+    return run
+
+
+def _parameter(choice: Choice) -> inspect.Parameter:
+    values: Any = Enum(choice.name, {value: value for value in choice.values})  # type: ignore[misc]
+    option = typer.Option(f"--{choice.name}", help=choice.help)
+    return inspect.Parameter(
+        choice.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=values(choice.values[0]),
+        annotation=Annotated[values, option],
+    )
+
+
+for _experiment in EXPERIMENTS.values():
+    app.command(_experiment.name)(_command(_experiment))

@@ -1,0 +1,62 @@
+"""What a fit leaves on an estimator, and what it has to say about it."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..exceptions import InterruptedFitWarning, NumericalWarning
+from ..inference.method import Method
+from ..optimize.lbfgsb import Status
+from ..precision import resolve_jitter
+from ..training.full_batch import Fitted
+
+
+def set_attributes(
+    estimator: Any, fitted: Fitted, method: Method, history: dict[str, np.ndarray]
+) -> None:
+    """The attributes that end in an underscore; what they mean is in the estimators' docstrings."""
+    standardiser = estimator._standardiser
+    estimator.method_ = method.name
+    estimator._likelihood = fitted.model.likelihood
+    estimator.posterior_ = fitted.posterior
+    estimator.kernel_ = fitted.model.kernel
+    estimator.inducing_points_ = standardiser.undo(fitted.posterior.points)
+    gradient = fitted.gradient
+    if gradient is not None and gradient.inducing_points is not None:
+        gradient = gradient._replace(inducing_points=gradient.inducing_points / standardiser.scale)
+    estimator.evidence_gradient_ = gradient
+    estimator.log_evidence_ = fitted.evidence
+    estimator.evidence_is_bound_ = method.is_bound
+    estimator.n_iter_ = fitted.iterations
+    estimator.n_evaluations_ = fitted.evaluations
+    estimator.converged_ = fitted.status is Status.CONVERGED
+    estimator.history_ = history
+
+
+def tell_of_trouble(estimator: Any, fitted: Fitted, interrupted: bool) -> None:
+    """Warn of a jitter that had to grow, of Ctrl-C, and of a fit that did not converge."""
+    jitter = resolve_jitter(estimator.jitter, fitted.posterior.points.dtype)
+    if fitted.jitter > 1.5 * jitter:
+        warnings.warn(
+            f"the inducing points' covariance needed a jitter of {fitted.jitter:.0e} instead "
+            f"of {jitter:.0e}: points are nearly equal for this kernel and dtype. The "
+            "fit is sound; fewer inducing points or dtype='float64' avoid this.",
+            NumericalWarning,
+            stacklevel=7,
+        )
+    if interrupted:
+        warnings.warn(
+            f"interrupted after {fitted.iterations} iterations; the model is what had been "
+            "learned by then.",
+            InterruptedFitWarning,
+            stacklevel=7,
+        )
+    if fitted.status is Status.MAX_ITER:
+        warnings.warn(
+            f"the fit had not converged after max_iter={fitted.iterations} iterations; the "
+            "model is usable, and a larger max_iter or tol ends this warning.",
+            ConvergenceWarning,
+            stacklevel=7,
+        )

@@ -1,0 +1,8 @@
+"""The experiments there are, by the name of their command."""
+
+from .banana import Banana
+from .experiment import Experiment
+from .time_curves import BANANA_TIME, IMAGE
+
+_ALL: tuple[Experiment, ...] = (Banana(), IMAGE, BANANA_TIME)
+EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}

@@ -1,0 +1,94 @@
+"""A whole run, from the data to the folder that a reader opens."""
+
+import json
+from pathlib import Path
+
+from ..container import replacing
+from .experiment import Experiment, Options, Result
+from .inputs import DataSets, gather
+from .record import record
+from .runner import Watch, run_cells
+
+
+def reproduce(
+    experiment: Experiment, options: Options, folder: Path, watch: Watch
+) -> dict[str, Result]:
+    """Run what is not done yet, then write figure, numbers, README.md and run.json."""
+    data = gather(experiment.needs, options.data)
+    folder.mkdir(parents=True, exist_ok=True)
+    results = run_cells(experiment, options, data, folder, watch)
+    account = experiment.write(results, options, folder)
+    told = record(experiment, options, data, results)
+    _write(folder / "run.json", json.dumps(told, indent=1, default=str) + "\n")
+    _write(folder / "README.md", readme(experiment, options, data, results, account, told))
+    return results
+
+
+def readme(
+    experiment: Experiment,
+    options: Options,
+    data: DataSets,
+    results: dict[str, Result],
+    account: str,
+    told: dict,
+) -> str:
+    """The experiment's account, between what it is and how to get it again."""
+    machine, versions = told["machine"], told["versions"]
+    reduced = (
+        "**A reduced run (`--quick`): it shows that everything works, not what the paper found.**"
+    )
+    parts = [
+        f"# {experiment.title}",
+        f"What the paper shows: {experiment.shows}",
+        reduced if options.quick else "",
+        account.strip(),
+        _failures(results),
+        _warnings(results),
+        "## How this was made",
+        f"`{command(experiment, options)}`, {told['seconds']:.0f} s in all on "
+        f"{machine['cores']} cores ({machine['cpu']}, {machine['device']}), "
+        f"with fewknots {versions['fewknots']}, JAX {versions['jax']}, "
+        f"Python {versions['python']}.",
+        "\n".join(f"- data `{name}`: {found.source}" for name, found in data.found.items()),
+        "\n".join(f"- no data `{name}`: {why}" for name, why in data.missing.items()),
+        "Every number above comes from the cells in `cells/`, which say their settings and seeds; "
+        "`run.json` has versions, machine and seconds. The same command in the same place takes "
+        "up these cells; in an empty place it runs them all again.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def command(experiment: Experiment, options: Options) -> str:
+    """What to type to get this folder."""
+    words = ["fewknots reproduce", experiment.name]
+    for choice in experiment.choices:
+        if options.extras[choice.name] != choice.values[0]:
+            words.append(f"--{choice.name} {options.extras[choice.name]}")
+    if options.quick:
+        words.append("--quick")
+    return " ".join(words)
+
+
+def _failures(results: dict[str, Result]) -> str:
+    failed = {key: result.failed for key, result in results.items() if result.failed}
+    if not failed:
+        return ""
+    listed = "\n".join(f"- `{key}`: {why}" for key, why in failed.items())
+    return f"## Failed\n\n{len(failed)} of {len(results)} cells failed:\n\n{listed}"
+
+
+def _warnings(results: dict[str, Result]) -> str:
+    """Each warning once, with the cells that gave it."""
+    cells: dict[str, list[str]] = {}
+    for key, result in results.items():
+        for warning in result.warnings:
+            cells.setdefault(warning, []).append(f"`{key}`")
+    if not cells:
+        return ""
+    listed = "\n".join(f"- {warning} ({', '.join(keys)})" for warning, keys in cells.items())
+    return f"## Warnings\n\n{listed}"
+
+
+def _write(path: Path, text: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

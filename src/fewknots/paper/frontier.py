@@ -1,0 +1,63 @@
+"""The efficient frontier: at any time, the best score that any of the curves has by then.
+
+A curve says what a fit's score was at some times. Between two of them the score is that of the
+earlier one, after the last it stays (the fit has ended), before the first there is none. The
+frontier is the lower envelope of all curves at every time; whose curve it is at that time holds it.
+Shares of time are shares of logarithmic time, as the figures' axes show it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Curve(NamedTuple):
+    """A score over time, and whose it is."""
+
+    holder: str
+    seconds: np.ndarray  # ascending
+    scores: np.ndarray
+
+
+class Stretch(NamedTuple):
+    """A piece of the frontier, held by one."""
+
+    start: float
+    end: float
+    holder: str
+
+
+class Frontier(NamedTuple):
+    """The envelope as steps (score i from time i on), and who held it when."""
+
+    seconds: np.ndarray
+    scores: np.ndarray
+    stretches: tuple[Stretch, ...]
+
+    def shares(self) -> dict[str, float]:
+        """The share of logarithmic time that each holder has, the greatest first."""
+        total = np.log(self.stretches[-1].end / self.stretches[0].start)
+        held: dict[str, float] = {}
+        for start, end, holder in self.stretches:
+            held[holder] = held.get(holder, 0.0) + float(np.log(end / start) / total)
+        return dict(sorted(held.items(), key=lambda item: -item[1]))
+
+
+def efficient_frontier(curves: list[Curve]) -> Frontier:
+    """From the first moment that any curve knows to the last one."""
+    seconds = np.unique(np.concatenate([curve.seconds for curve in curves]))
+    scores = np.array([_at(curve, seconds) for curve in curves])
+    best = scores.argmin(axis=0)
+    holders = [curves[i].holder for i in best]
+    changes = [0, *(i for i in range(1, len(seconds)) if holders[i] != holders[i - 1])]
+    ends = [*changes[1:], len(seconds) - 1]
+    stretches = tuple(
+        Stretch(float(seconds[i]), float(seconds[j]), holders[i])
+        for i, j in zip(changes, ends, strict=True)
+    )
+    return Frontier(seconds, scores.min(axis=0), stretches)
+
+
+def _at(curve: Curve, seconds: np.ndarray) -> np.ndarray:
+    latest = np.searchsorted(curve.seconds, seconds, side="right") - 1
+    return np.where(latest < 0, np.inf, curve.scores[np.maximum(latest, 0)])

@@ -1,0 +1,138 @@
+"""Figure 2 and the supplement: hold-out scores against training time, by three methods.
+
+`image` and `banana-time` are the same experiment on two data sets: for several numbers of inducing
+points, sparse KL and Generalized FITC by L-BFGS-B and sparse mean field by scaled conjugate
+gradients, as in the paper. A cell is one curve.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..datasets import load
+from ..estimators import GPClassifier
+from .experiment import Cell, Choice, Options, Result
+from .followed_fit import followed_fit
+from .tables import write_csv
+from .time_account import account
+from .time_figure import draw
+
+
+class Family(NamedTuple):
+    """The curves of one method: the paper's name, ours, and the optimizer."""
+
+    label: str
+    method: str
+    optimizer: str
+
+
+FAMILIES = (
+    Family("KLSp", "sparse_kl", "collapsed"),
+    Family("MFSp", "sparse_mean_field", "scg"),
+    Family("EPFitc", "fitc_ep", "collapsed"),
+)
+_UNTIL_THE_CLOCK_STOPS_IT = 10**6
+_LENGTHSCALES = Choice(
+    "lengthscales", ("one", "per-input"), "One lengthscale for all inputs, or one for each."
+)
+
+
+@dataclass(frozen=True)
+class TimeCurves:
+    """`fewknots reproduce image` and `banana-time`."""
+
+    name: str
+    dataset: str
+    title: str
+    shows: str
+    minutes: float
+    counts: tuple[int, ...]  # of inducing points
+    most_seconds: float  # of training, for each curve
+    zoomed: bool  # whether to draw the end of the race again, larger
+    choices: tuple[Choice, ...] = (_LENGTHSCALES,)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.dataset,)
+
+    def cells(self, options: Options) -> list[Cell]:
+        counts = self.counts[:1] if options.quick else self.counts
+        return [self._cell(family, count, options) for family in FAMILIES for count in counts]
+
+    def _cell(self, family: Family, count: int, options: Options) -> Cell:
+        settings = {
+            "data": self.dataset,
+            "split": 0,
+            "family": family.label,
+            "method": family.method,
+            "optimizer": family.optimizer,
+            "n_inducing": count,
+            "kernel": "rbf",
+            "ard": options.extras[_LENGTHSCALES.name] == "per-input",
+            "most_seconds": 3.0 if options.quick else self.most_seconds,
+            "seed": 0,
+        }
+        return Cell(f"{self.dataset}-{family.method}-{count}", settings)
+
+    def run(self, cell: Cell, options: Options) -> dict[str, Any]:
+        dataset = load(self.dataset, options.data)
+        train, test = dataset.splits[cell.settings["split"]]
+        names = ("method", "optimizer", "n_inducing", "kernel", "ard")
+        clf = GPClassifier(
+            **{name: cell.settings[name] for name in names},
+            max_iter=_UNTIL_THE_CLOCK_STOPS_IT,
+            random_state=cell.settings["seed"],
+        )
+        return followed_fit(
+            clf,
+            dataset.X[train],
+            dataset.y[train],
+            (dataset.X[test], dataset.y[test]),
+            cell.settings["most_seconds"],
+        )
+
+    def write(self, results: dict[str, Result], options: Options, folder: Path) -> str:
+        write_csv(folder / "results.csv", [row for r in results.values() for row in _rows(r)])
+        done = [result for result in results.values() if result.failed is None]
+        if done:
+            draw(done, folder, self.zoomed)
+        return account(list(results.values()), options)
+
+
+def _rows(result: Result) -> list[dict[str, Any]]:
+    """The curve's points, or why there are none."""
+    curve = {"family": result.cell.settings["family"], "method": result.cell.settings["method"]}
+    curve["n_inducing"] = result.cell.settings["n_inducing"]
+    if result.failed is not None:
+        return [curve | {"failed": result.failed}]
+    columns = result.values["curve"]
+    points = zip(*columns.values(), strict=True)
+    return [curve | dict(zip(columns, point, strict=True)) for point in points]
+
+
+IMAGE = TimeCurves(
+    name="image",
+    dataset="image",
+    title="Image: hold-out scores against training time (figure 2 and supplement)",
+    shows=(
+        "the efficient frontier of NLP against time is held by the sparse KL method; sparse mean "
+        "field jumps about in NLP and is well behaved in error."
+    ),
+    minutes=10.0,
+    counts=(4, 50, 200),
+    most_seconds=60.0,
+    zoomed=False,
+)
+BANANA_TIME = TimeCurves(
+    name="banana-time",
+    dataset="banana",
+    title="Banana: hold-out scores against training time (supplement)",
+    shows=(
+        "NLP and error against time on banana, for the same methods, and the lowest part of both "
+        "enlarged."
+    ),
+    minutes=3.0,
+    counts=(4, 16, 64),
+    most_seconds=20.0,
+    zoomed=True,
+)
