@@ -13,7 +13,7 @@ from ..datasets import load
 from ..estimators import GPClassifier
 from .experiment import Cell, Choice, Options, Result
 from .followed_fit import followed_fit
-from .tables import write_csv
+from .tables import curve_rows, write_csv
 from .time_account import account
 from .time_figure import draw
 
@@ -92,22 +92,11 @@ class TimeCurves:
         )
 
     def write(self, results: dict[str, Result], options: Options, folder: Path) -> str:
-        write_csv(folder / "results.csv", [row for r in results.values() for row in _rows(r)])
+        write_csv(folder / "results.csv", curve_rows(results, ("family", "method", "n_inducing")))
         done = [result for result in results.values() if result.failed is None]
         if done:
             draw(done, folder, self.zoomed)
         return account(list(results.values()), options)
-
-
-def _rows(result: Result) -> list[dict[str, Any]]:
-    """The curve's points, or why there are none."""
-    curve = {"family": result.cell.settings["family"], "method": result.cell.settings["method"]}
-    curve["n_inducing"] = result.cell.settings["n_inducing"]
-    if result.failed is not None:
-        return [curve | {"failed": result.failed}]
-    columns = result.values["curve"]
-    points = zip(*columns.values(), strict=True)
-    return [curve | dict(zip(columns, point, strict=True)) for point in points]
 
 
 IMAGE = TimeCurves(
