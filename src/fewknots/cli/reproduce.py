@@ -15,7 +15,7 @@ from ..datasets import available
 from ..exceptions import DatasetError
 from ..paper.catalogue import EXPERIMENTS
 from ..paper.experiment import Choice, Experiment, Options
-from ..paper.folder import reproduce
+from ..paper.folder import default_folder, reproduce
 from .cell_display import CellDisplay
 
 app = typer.Typer(help="Run one of the paper's experiments again.", add_completion=False)
@@ -25,7 +25,7 @@ _INTERRUPTED = 130  # what shells expect of a command ended by Ctrl-C
 Quick = Annotated[bool, typer.Option("--quick", help="A reduced version, below two minutes.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="The folder for the results, by default reproduced/NAME."),
+    typer.Option("--out", help="The folder for the results, by default below reproduced/."),
 ]
 Data = Annotated[
     Path | None,
@@ -65,8 +65,8 @@ def list_experiments(
 def _run(experiment: Experiment, quick: bool, out: Path | None, data: Path | None, **extras: Enum):
     if importlib.util.find_spec("matplotlib") is None:
         _fail("The experiments draw with matplotlib: pip install 'fewknots[paper]'.")
-    folder = out or Path("reproduced") / experiment.name
     options = Options(quick, data, {name: value.value for name, value in extras.items()})
+    folder = out or default_folder(experiment, options)
     display = CellDisplay(experiment.name)
     try:
         with display:
