@@ -16,7 +16,7 @@ def draw(results: list[Result], folder: Path) -> None:
     done = [result for result in results if result.failed is None]
     fits = [result for result in done if result.cell.settings["model"] == "gp"]
     lines = [_line(result) for result in done if result.cell.settings["model"] in RIVALS]
-    figure, axes = new_figure(1, 3, 15, 5.5)
+    figure, axes = new_figure(1, 3, 15.0, 5.5)
     for panel, score in zip(axes[0], ("error", "nlp"), strict=False):
         curves = curves_of(fits, _label, "seconds", score)
         draw_panel(panel, Panel("seconds", score), curves, lines)

@@ -32,7 +32,7 @@ from .checkpoint import Checkpoints, Saved, flattened, unflattened
 from .feed import Chunk, Feed, equal_blocks, weightless_block
 from .full_batch import Fitted, Problem, check_end
 from .parameters import Model, encode
-from .schedule import Pace, Plan, has_plateaued, rates
+from .schedule import Pace, Plan, has_plateaued, patience, rates
 from .steps import Base, Naturals
 
 _CHUNK = 100  # steps in one compiled loop, at most
@@ -211,7 +211,9 @@ class _Training:
         scores = (*now.scores, bound_per_row if nlp is None else -nlp)
         pace, share = now.pace, self._share(done)
         cooling = pace.from_step > 0 or self.run.plan.max_time is not None
-        if not cooling and has_plateaued(scores, share, self.problem.tol):
+        rows = self.chunk_steps * self.run.plan.batch_size
+        window = patience(rows, self.run.feed.n_rows)
+        if not cooling and has_plateaued(scores, share, self.problem.tol, window):
             pace = pace.ending(done, share)
         seconds = time.perf_counter() - self.started
         lowest = min(now.lowest, bound_per_row)
