@@ -77,8 +77,8 @@ def _frontier(done: list[Result], score: str, name: str) -> str:
     )
     return (
         f"**The efficient frontier of {name}** (at any time the lowest of all curves), from "
-        f"{_seconds(start)} to {_seconds(end)} s, by shares of logarithmic time: {shares}. In order, without "
-        f"stretches shorter than {_WORTH_TELLING:.0%} of it: {held}."
+        f"{_seconds(start)} to {_seconds(end)} s, by shares of logarithmic time: {shares}. In "
+        f"order, without stretches shorter than {_WORTH_TELLING:.0%} of it: {held}."
     )
 
 
