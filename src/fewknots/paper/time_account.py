@@ -72,8 +72,7 @@ def _frontier(done: list[Result], score: str, name: str) -> str:
     shares = ", ".join(f"{holder} {share:.0%}" for holder, share in frontier.shares().items())
     held = "; ".join(
         f"{holder} {_seconds(stretch_start)} to {_seconds(stretch_end)} s"
-        for stretch_start, stretch_end, holder in frontier.stretches
-        if np.log(stretch_end / stretch_start) >= _WORTH_TELLING * np.log(end / start)
+        for stretch_start, stretch_end, holder in frontier.long_stretches(_WORTH_TELLING)
     )
     return (
         f"**The efficient frontier of {name}** (at any time the lowest of all curves), from "
