@@ -105,7 +105,7 @@ def test_a_quick_run_of_curves(name, small_data, tmp_path):
     ends = {row["method"]: float(row["nlp"]) for row in rows}  # the last of each
     assert all(nlp < 0.6 for nlp in ends.values())
     text = (tmp_path / "out" / "README.md").read_text()
-    shares = re.search(r"frontier of NLP\*\* .* logarithmic time: (.*?)\. In order", text)[1]
+    shares = re.search(r"frontier of NLP\*\* .* logarithmic time: (.*?)\. In\s+order", text)[1]
     assert sum(float(share) for share in re.findall(r"(\d+)%", shares)) == pytest.approx(100, abs=2)
 
 

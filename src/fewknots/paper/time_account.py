@@ -71,15 +71,19 @@ def _frontier(done: list[Result], score: str, name: str) -> str:
     start, end = frontier.seconds[0], frontier.seconds[-1]
     shares = ", ".join(f"{holder} {share:.0%}" for holder, share in frontier.shares().items())
     held = "; ".join(
-        f"{holder} {stretch_start:.2g} to {stretch_end:.2g} s"
-        for stretch_start, stretch_end, holder in frontier.stretches
-        if np.log(stretch_end / stretch_start) >= _WORTH_TELLING * np.log(end / start)
+        f"{holder} {_seconds(stretch_start)} to {_seconds(stretch_end)} s"
+        for stretch_start, stretch_end, holder in frontier.long_stretches(_WORTH_TELLING)
     )
     return (
         f"**The efficient frontier of {name}** (at any time the lowest of all curves), from "
-        f"{start:.2g} to {end:.2g} s, by shares of logarithmic time: {shares}. In order, without "
-        f"stretches shorter than {_WORTH_TELLING:.0%} of it: {held}."
+        f"{_seconds(start)} to {_seconds(end)} s, by shares of logarithmic time: {shares}. In "
+        f"order, without stretches shorter than {_WORTH_TELLING:.0%} of it: {held}."
     )
+
+
+def _seconds(seconds: float) -> str:
+    """Two digits, or all those of a whole number."""
+    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
 
 
 def _more(done: list[Result]) -> str:
