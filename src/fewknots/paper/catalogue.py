@@ -2,7 +2,8 @@
 
 from .banana import Banana
 from .experiment import Experiment
+from .table1 import Table1
 from .time_curves import BANANA_TIME, IMAGE
 
-_ALL: tuple[Experiment, ...] = (Banana(), IMAGE, BANANA_TIME)
+_ALL: tuple[Experiment, ...] = (Banana(), Table1(), IMAGE, BANANA_TIME)
 EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}
