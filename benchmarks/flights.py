@@ -13,33 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
+from fewknots import datasets
+from fewknots.datasets.flights import FEATURES
+
 sys.path.insert(0, str(Path(__file__).parent))
 import race
 
-FEATURES = [
-    "month",
-    "day_of_month",
-    "day_of_week",
-    "dep_time",
-    "arr_time",
-    "air_time",
-    "distance",
-    "plane_age",
-]
 TARGETS = [0.64, 0.60, 0.591, 0.579, 0.57, 0.56, 0.556, 0.55]
 
 
 def load(folder: Path) -> race.Task:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(folder / "airline_8feature.parquet", columns=[*FEATURES, "arr_delay"])
-    X = np.column_stack(
-        [table[name].to_numpy(zero_copy_only=False).astype(float) for name in FEATURES]
-    )
-    complete = np.isfinite(X).all(axis=1)
-    X, y = X[complete], (table["arr_delay"].to_numpy()[complete] > 0).astype(int)
-    order = np.random.default_rng(0).permutation(len(X))
-    test, train = order[:100_000], order[100_000:]
+    _, X, y, _, ((train, test),), _ = datasets.load("flights", folder)
+    X = X.astype(np.float64)  # means over a million rows are taken of it
     return race.Task(X[train], y[train], X[test], y[test], "matern32 + linear", True, True)
 
 

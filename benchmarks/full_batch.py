@@ -168,9 +168,10 @@ def read_problem(folder: Path, name: str, n_inducing: int) -> dict:
     """Split 0, standardised, with k-means centres to start from."""
     from sklearn.cluster import KMeans
 
-    with np.load(folder / f"ida_{name}.npz") as file:
-        rows = file["train_index"][0]
-        X, y = file["x"][rows].astype(float), file["y"][rows]
+    from fewknots import datasets
+
+    _, X, y, _, splits, _ = datasets.load(name, folder)
+    X, y = X[splits[0].train], y[splits[0].train]
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     return {
         "X": X,

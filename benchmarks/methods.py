@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fewknots import GPClassifier
+from fewknots import GPClassifier, datasets
 from fewknots.estimators.methods import CLASSIFICATION
 
 SPARSE = ("sparse_kl", "fitc_ep", "sparse_mean_field", "two_stage", "ivm")
@@ -41,10 +41,9 @@ GPML = {
 
 
 def split(folder: Path, name: str, number: int):
-    with np.load(folder / f"ida_{name}.npz") as file:
-        train, test = file["train_index"][number], file["test_index"][number]
-        x, y = file["x"].astype(float), (file["y"] > 0).astype(int)
-    return x[train], y[train], x[test], y[test]
+    _, X, y, _, splits, _ = datasets.load(name, folder)
+    train, test = splits[number]
+    return X[train], y[train], X[test], y[test]
 
 
 def scored(folder, name, number, method, **arguments):

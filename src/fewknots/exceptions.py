@@ -15,6 +15,10 @@ class DataError(ValueError):
     """A table cannot be used: the message says what is wrong with it, and in which row."""
 
 
+class DatasetError(LookupError):
+    """A named data set cannot be had: what was tried, why it failed, which file to put where."""
+
+
 class CheckpointError(ValueError):
     """A run cannot be taken up again from its folder: the message says why."""
 

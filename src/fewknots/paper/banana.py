@@ -84,7 +84,7 @@ class Banana:
             **(_whereabouts(clf, X, across, up, probabilities) if is_sparse else {}),
             "across": across,
             "up": up,
-            "surface": np.round(probabilities, 4),
+            "surface": np.round(probabilities, 8),
         }
 
     def write(self, results: dict[str, Result], options: Options, folder: Path) -> str:

@@ -1,0 +1,13 @@
+"""The data of the paper's experiments, by name, from wherever they can be had.
+
+`load(name)` looks in a local folder, in installed packages, in a cache of earlier downloads and on
+public servers, in this order; twonorm, ringnorm and waveform can also be drawn from their
+definitions. `Dataset.source` says in words what was found.
+"""
+
+from .catalogue import NAMES
+from .dataset import Dataset, Split
+from .generated import generate
+from .loading import available, load
+
+__all__ = ["NAMES", "Dataset", "Split", "available", "generate", "load"]

@@ -1,0 +1,83 @@
+"""Every data set by name: its file, its size, and where it can be had besides a local folder."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from . import covertype, flights, generated, keel, nycflights, on_time, openml
+from .array_files import read_mnist_odd_even, read_table
+from .dataset import DataFile
+from .sources import Definition, Download, Package, Source
+
+
+class Entry(NamedTuple):
+    """One data set. `rows` are those of the known file; other sources may have other numbers."""
+
+    file: DataFile
+    rows: int
+    inputs: int
+    elsewhere: tuple[Source, ...]  # in the order in which they are tried
+
+
+# Rows, inputs and the file's SHA-256.
+_IDA = {
+    "banana": (5300, 2, "7a105b9cda3c6450998bbca3aff023f648b2b0e029194495a806c761415da554"),
+    "breast_cancer": (277, 9, "b2401260c8aea92cd1fbb08e93dadf4b5c6ee70f2f25e5ffb86c1bbad86e9b00"),
+    "diabetes": (768, 8, "cd80f79cdf08a6353657f31fbf0c89869f55c1ca0832546894d3b9f8661284e1"),
+    "flare_solar": (1066, 9, "4a150925eaf4179a18cddba92948950542bc4a134cf1de68ba5ea099462bf908"),
+    "german": (1000, 20, "ff2428450fb55dcc4514922850f233d786a43e85b412b4a66504614aa2124655"),
+    "heart": (270, 13, "40bd3a3b19ef40cad164b69be7feb9b26861d66b5a260190cd12dc0c1ff90db3"),
+    "image": (2310, 18, "8398ad07bb01a335b360655bcf04d7ac9e09df98e6065e76d17c783ae7d0fb01"),
+    "ringnorm": (7400, 20, "150ccf53b14f72440bc9cf1663d9f70bd748d2e0f8fd8ebcabcda6b9399c223b"),
+    "thyroid": (215, 5, "dbf53e6e3ac8d4da1b1777b3a515f6c21c0553b63871f88de473f05300255121"),
+    "twonorm": (7400, 20, "017b5de7707b70f0fe49905f458a44ad11f5bba2c7a4733a95ae324909fe195b"),
+    "waveform": (5000, 21, "196ea95f22cb6e0521dc4984cd008c0ca2d4b3a50bb25660bd4e32be0e81a576"),
+}
+_OTHERS = {
+    "adult": (48_842, 91, "8525b751df6383160339844f3617eabeb16c874142969e32be1fb3e7bc5f2cab"),
+    "covtype": (581_012, 54, "6e76612d94cc042b3ed9aef16deb67571949d5c78b142cbe657cf557cd7dc003"),
+    "electricity": (45_312, 6, "677b1235deefb183e0caf2ac2e12c38c00cb650376ce7d12a0b245849495fc08"),
+    "magic": (19_020, 10, "fe845fa551bace7cfd2187db17942ae238fd7bf6ee3743e750103c507167c338"),
+    "spambase": (4597, 57, "8d7044a15fea67ef7268466f0cd8683a7ea3b54081d69211b03e7d0ff1d1d597"),
+}
+_MNIST = DataFile(
+    "mnist.npz",
+    "39b9b1ffaa0ba4d8995a616551f0966941fe02a3fe79ba4a9db7373db16d53ad",
+    read_mnist_odd_even,
+)
+_FLIGHTS = DataFile(
+    "airline_8feature.parquet",
+    "14d71cc685d18a5a31de242d611f98d3b889c20100701f6a3b391dc083c9fee0",
+    flights.read,
+)
+_GENERATED = ("twonorm", "ringnorm", "waveform")
+
+
+def _entry(name: str, file: DataFile, rows: int, inputs: int) -> Entry:
+    found: list[Source] = []
+    if name in keel.RECIPES:
+        found.append(Package(keel.DISTRIBUTION, keel.MODULE, partial(keel.read, name)))
+    if name == "flights":
+        found.append(Package(nycflights.MODULE, nycflights.MODULE, nycflights.read))
+        found.append(Download(file, on_time.SOURCE, on_time.fetch))
+    if name in openml.SETS:
+        wanted = openml.SETS[name]
+        found.append(Download(file, wanted.source, partial(openml.fetch, wanted)))
+    if name == "covtype":
+        found.append(Download(file, covertype.SOURCE, covertype.fetch))
+    if name in _GENERATED:
+        found.append(Definition(partial(generated.stand_in, name, rows)))
+    return Entry(file, rows, inputs, tuple(found))
+
+
+def _catalogue() -> Iterator[tuple[str, Entry]]:
+    for name, (rows, inputs, sha256) in _IDA.items():
+        yield name, _entry(name, DataFile(f"ida_{name}.npz", sha256, read_table), rows, inputs)
+    yield "mnist_odd_even", _entry("mnist_odd_even", _MNIST, 70_000, 784)
+    yield "flights", _entry("flights", _FLIGHTS, 1_023_579, 8)
+    for name, (rows, inputs, sha256) in _OTHERS.items():
+        yield name, _entry(name, DataFile(f"{name}.npz", sha256, read_table), rows, inputs)
+
+
+CATALOGUE = dict(_catalogue())
+NAMES = tuple(CATALOGUE)

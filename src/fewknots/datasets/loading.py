@@ -1,0 +1,71 @@
+"""From a name to a data set: the sources in turn, and what to say when none has it."""
+
+import difflib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..exceptions import DatasetError
+from .catalogue import CATALOGUE, NAMES, Entry
+from .dataset import Contents, Dataset, SourceError
+from .sources import LocalFile, Source
+
+_VARIABLE = "FEWKNOTS_DATA"
+
+
+def load(name: str, folder: Path | str | None = None) -> Dataset:
+    """The data set of that name, from the first place that has it.
+
+    `name` is one of `NAMES`. Tried in turn: `folder`, which holds files like `ida_banana.npz` (by
+    default the one that the environment variable FEWKNOTS_DATA names), installed packages, the
+    cache of downloads and the net, a definition to draw from.
+
+    A DatasetError says that no source has it, and why and what to do, or that a file is there but
+    damaged: such a file is not passed over.
+    """
+    entry = _entry(name)
+    tried = []
+    for source in _sources(entry, folder):
+        try:
+            contents, place = source.load()
+        except SourceError as reason:
+            tried.append(f"  {source.label}: {reason}")
+            continue
+        _check(entry, contents, place)
+        return Dataset(name, *contents[:4], source=f"{place}; {contents.remark}")
+    raise DatasetError(
+        f"the data set {name!r} could not be had. Tried:\n"
+        + "\n".join(tried)
+        + f"\nPut {entry.file.name} ({entry.rows:,} rows, {entry.inputs} inputs; its form is "
+        f"described in docs/datasets.md) into a folder, and name the folder by folder=, --data or "
+        f"{_VARIABLE}."
+    )
+
+
+def available(name: str, folder: Path | str | None = None) -> str | None:
+    """Where `load` would find the data set on this machine; None if it had to be downloaded."""
+    places = (source.at_hand() for source in _sources(_entry(name), folder))
+    return next((place for place in places if place is not None), None)
+
+
+def _sources(entry: Entry, folder: Path | str | None) -> Iterator[Source]:
+    chosen = folder if folder is not None else os.environ.get(_VARIABLE)
+    yield LocalFile(entry.file, Path(chosen) if chosen else None)
+    yield from entry.elsewhere
+
+
+def _entry(name: str) -> Entry:
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    close = difflib.get_close_matches(name, NAMES, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"name={name!r} is no known data set.{hint} Known: {', '.join(NAMES)}.")
+
+
+def _check(entry: Entry, contents: Contents, place: str) -> None:
+    found = contents.X.shape[1]
+    if found != entry.inputs or len(contents.feature_names) != found:
+        raise DatasetError(
+            f"{place} holds {found} inputs with {len(contents.feature_names)} names, where "
+            f"{entry.inputs} were expected: it is another data set."
+        )

@@ -1,0 +1,97 @@
+"""Flights as the U.S. Bureau of Transportation Statistics reports them, one file a month.
+
+The paper speaks of 5.9 million flights, "January 2008 to April 2008". The Bureau has 2.4 million in
+these four months and 7.0 million in the whole year; later work with the same eight features counts
+5,929,413 complete rows of 2008. So the whole year is fetched: twelve zip files of about 25 MB, each
+with one CSV table. Years of manufacture come from the register of planes that was published with
+the same reports for the Data Expo 2009 of the American Statistical Association.
+"""
+
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from . import cache
+from .dataset import SourceError
+from .download import download
+from .flight_reports import Reports, read_columns, table, years_built
+from .flights import pyarrow, write
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+YEAR = 2008
+MONTHS = tuple(range(1, 13))
+REPORTS = (
+    "https://transtats.bts.gov/PREZIP/"
+    "On_Time_Reporting_Carrier_On_Time_Performance_1987_present_{year}_{month}.zip"
+)
+PLANES = (
+    "https://dataverse.harvard.edu/api/access/datafile/:persistentId"
+    "?persistentId=doi:10.7910/DVN/HG7NV7/XXSL8A"
+)
+SOURCE = (
+    f"on-time reports of {YEAR} by the U.S. Bureau of Transportation Statistics, ages of planes "
+    "from doi:10.7910/DVN/HG7NV7/XXSL8A"
+)
+_TAIL = "Tail_Number"
+# The Bureau's names of what `Reports` holds, in its order; the year of manufacture is not theirs.
+_COLUMNS = (
+    "Year",
+    "Month",
+    "DayofMonth",
+    "DayOfWeek",
+    "DepTime",
+    "ArrTime",
+    "AirTime",
+    "ActualElapsedTime",
+    "Distance",
+    "ArrDelay",
+)
+
+
+def fetch(
+    path: Path, reports: str = REPORTS, planes: str = PLANES, months: tuple[int, ...] = MONTHS
+) -> None:
+    """Download what is not there yet, and write `airline_8feature.parquet` from it.
+
+    The files of the months are kept until all have arrived, so an interrupted download goes on
+    where it was, and removed when the table is written.
+    """
+    pyarrow()  # before 300 MB are downloaded in vain
+    kept = [download(planes, path.with_name("planes.csv"))]
+    for month in months:
+        target = path.with_name(f"on_time_{YEAR}_{month}.zip")
+        kept.append(download(reports.format(year=YEAR, month=month), target))
+    register = _read(kept[0], _planes)
+    write(path, [_read(archive, lambda file: _month(file, register)) for archive in kept[1:]])
+    for file in kept:
+        cache.forget(file)
+
+
+def _read(path: Path, read):
+    """What `read` makes of a downloaded file; one that cannot be read is not kept."""
+    try:
+        return read(path)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:  # Arrow's are ValueErrors
+        cache.forget(path)
+        raise SourceError(
+            f"{path.name} arrived but cannot be read and was removed, to be fetched anew "
+            f"({type(error).__name__}: {error})"
+        ) from error
+
+
+def _month(path: Path, register: "pa.Table") -> "pa.Table":
+    """One month's flights, from the one CSV file in the archive."""
+    with zipfile.ZipFile(path) as archive:
+        (content,) = (name for name in archive.namelist() if name.lower().endswith(".csv"))
+        with archive.open(content) as file:
+            found = read_columns(file, _TAIL, _COLUMNS)
+    built = years_built(found[_TAIL], register)
+    return table(Reports._make([*(found[name].to_numpy() for name in _COLUMNS), built]))
+
+
+def _planes(path: Path) -> "pa.Table":
+    """The register; of some planes it has the tail number and not even commas after it."""
+    with path.open("rb") as file:
+        return read_columns(file, "tailnum", ("year",), short_rows="skip")
