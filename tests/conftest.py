@@ -43,5 +43,5 @@ def small_data(tmp_path_factory):
     """A folder with small stand-ins for banana and image."""
     folder = tmp_path_factory.mktemp("data")
     write_ida_file(folder, "banana")
-    write_ida_file(folder, "image", n_inputs=3, seed=1)
+    write_ida_file(folder, "image", n_inputs=18, seed=1)
     return folder

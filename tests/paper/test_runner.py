@@ -119,3 +119,16 @@ def test_the_watcher_sees_each_cell_begin_and_end(small_data, tmp_path):
         (1, 2, "square-2", False, False),
         (2, 2, "square-2", True, False),
     ]
+
+
+def test_cells_whose_data_cannot_be_had_say_so_and_the_others_are_run(small_data, tmp_path):
+    class OfTwo(Squares):
+        def cells(self, options):
+            cells = super().cells(options)
+            return [cells[0], cells[1]._replace(settings=cells[1].settings | {"data": "thyroid"})]
+
+    data = gather(("banana",), small_data)._replace(missing={"thyroid": "put it there"})
+    experiment = OfTwo()
+    results = run_cells(experiment, OPTIONS, data, tmp_path, lambda moment: None)
+    assert experiment.ran == [1]
+    assert results["square-2"].failed == "DatasetError: put it there"

@@ -24,7 +24,8 @@ class Squares:
         self.ran = []
 
     def cells(self, options):
-        return [Cell(f"square-{n}", {"n": n, "scale": self.scale, "seed": 0}) for n in self.numbers]
+        fixed = {"data": "banana", "scale": self.scale, "seed": 0}
+        return [Cell(f"square-{n}", {"n": n} | fixed) for n in self.numbers]
 
     def run(self, cell, options):
         n = cell.settings["n"]

@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from ..exceptions import DataError
+from ..datasets import available
+from ..exceptions import DatasetError
 from ..paper.catalogue import EXPERIMENTS
 from ..paper.experiment import Choice, Experiment, Options
 from ..paper.folder import reproduce
-from ..paper.loading import load
 from .cell_display import CellDisplay
 
 app = typer.Typer(help="Run one of the paper's experiments again.", add_completion=False)
@@ -47,7 +47,8 @@ def list_experiments(
     table = Table("command", "what the paper shows", "data", "minutes on two cores")
     for experiment in EXPERIMENTS.values():
         needed = [
-            f"{name}{'' if _is_there(name, data) else ' (not found)'}" for name in experiment.needs
+            name if available(name, data) else f"{name} (not on this machine)"
+            for name in experiment.needs
         ]
         table.add_row(
             f"reproduce {experiment.name}",
@@ -59,14 +60,6 @@ def list_experiments(
     raise typer.Exit
 
 
-def _is_there(name: str, folder: Path | None) -> bool:
-    try:
-        load(name, folder)
-    except DataError:
-        return False
-    return True
-
-
 def _run(experiment: Experiment, quick: bool, out: Path | None, data: Path | None, **extras: Enum):
     if importlib.util.find_spec("matplotlib") is None:
         _fail("The experiments draw with matplotlib: pip install 'fewknots[paper]'.")
@@ -76,7 +69,7 @@ def _run(experiment: Experiment, quick: bool, out: Path | None, data: Path | Non
     try:
         with display:
             results = reproduce(experiment, options, folder, display)
-    except DataError as error:
+    except DatasetError as error:
         _fail(str(error))
     except KeyboardInterrupt:
         typer.echo(

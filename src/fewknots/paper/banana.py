@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..datasets import load
 from ..estimators import GPClassifier
 from .banana_account import account
 from .banana_figure import draw
 from .experiment import Cell, Choice, Options, Result
 from .inducing_places import distance_to_boundary, distinct_places, number_near_centre
-from .loading import load
 from .scores import hold_out_scores
 from .tables import entry, markdown_table, write_csv
 from .timing import timed_fit
@@ -109,6 +109,7 @@ class Banana:
 
 def _cell(row: Row, count: int | None) -> Cell:
     settings = {
+        "data": "banana",
         "method": row.full if count is None else row.sparse,
         "n_inducing": count,
         "kernel": "rbf",

@@ -12,7 +12,8 @@ class Cell(NamedTuple):
     """One independent piece of an experiment.
 
     key : unique within the experiment, and safe as a file name: "thyroid-sparse_kl-8-fold3".
-    settings : all that decides the result, as JSON can hold it; "seed" is where chance begins.
+    settings : all that decides the result, as JSON can hold it; "data" names the data set it is
+        about, "seed" is where chance begins.
     """
 
     key: str

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..exceptions import DataError
-from .loading import Dataset, load
+from ..datasets import Dataset, load
+from ..exceptions import DatasetError
 
 
 class Found(NamedTuple):
@@ -29,17 +29,17 @@ class DataSets(NamedTuple):
 
 
 def gather(names: tuple[str, ...], folder: Path | None) -> DataSets:
-    """Look at every data set once. DataError if none is there: then there is nothing to run."""
+    """Look at every data set once. DatasetError if none is there: then there is nothing to run."""
     found, missing = {}, {}
     for name in names:
         try:
             dataset = load(name, folder)
-        except DataError as error:
+        except DatasetError as error:
             missing[name] = str(error)
         else:
             found[name] = Found(dataset.source, _sha256(dataset))
     if missing and not found:
-        raise DataError("\n".join(missing.values()))
+        raise DatasetError("\n\n".join(missing.values()))
     return DataSets(found, missing)
 
 

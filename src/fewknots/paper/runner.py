@@ -51,11 +51,17 @@ def run_cells(
             kept = result is not None
             if result is None:
                 watch(Moment(done, len(cells), cell))
-                result = _run(experiment, cell, options)
+                result = _without_data(cell, data) or _run(experiment, cell, options)
                 _keep(path, result, made_of)
             results[cell.key] = result
             watch(Moment(done + 1, len(cells), cell, result, kept))
     return results
+
+
+def _without_data(cell: Cell, data: DataSets) -> Result | None:
+    """The failure of a cell whose data could not be had; None if they could."""
+    missing = data.missing.get(cell.settings["data"])
+    return None if missing is None else Result(cell, {}, f"DatasetError: {missing}", 0.0)
 
 
 def _run(experiment: Experiment, cell: Cell, options: Options) -> Result:

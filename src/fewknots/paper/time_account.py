@@ -21,6 +21,8 @@ _HEADER = (
     "compiling, s",
 )
 
+_WORTH_TELLING = 0.04  # of the logarithmic time: shorter stretches are not listed
+
 
 def account(results: list[Result], options: Options) -> str:
     """Table, frontier, and how the paper's claims fare."""
@@ -70,11 +72,14 @@ def _frontier(done: list[Result], score: str, name: str) -> str:
     start, end = frontier.seconds[0], frontier.seconds[-1]
     shares = ", ".join(f"{holder} {share:.0%}" for holder, share in frontier.shares().items())
     held = "; ".join(
-        f"{holder} {first:.2g} to {last:.2g} s" for first, last, holder in frontier.stretches
+        f"{holder} {stretch_start:.2g} to {stretch_end:.2g} s"
+        for stretch_start, stretch_end, holder in frontier.stretches
+        if np.log(stretch_end / stretch_start) >= _WORTH_TELLING * np.log(end / start)
     )
     return (
         f"**The efficient frontier of {name}** (at any time the lowest of all curves), from "
-        f"{start:.2g} to {end:.2g} s, by shares of logarithmic time: {shares}. In order: {held}."
+        f"{start:.2g} to {end:.2g} s, by shares of logarithmic time: {shares}. In order, without "
+        f"stretches shorter than {_WORTH_TELLING:.0%} of it: {held}."
     )
 
 
