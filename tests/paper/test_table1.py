@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
+from fewknots.datasets import Dataset, Split
 from fewknots.paper.experiment import Options, Result
 from fewknots.paper.folder import reproduce
-from fewknots.paper.loading import Dataset, Split
 from fewknots.paper.table1 import Table1
 from fewknots.paper.table1_account import account
 from fewknots.paper.table1_figure import draw
@@ -135,7 +135,8 @@ def _results(cells, nlp):
         if isinstance(outcome, str):
             results.append(Result(cell, {}, outcome, 1.0))
         else:
-            values = {"nlp": outcome, "error": 0.1, "evidence": -50.0, "variance": 2.0}
+            values = {"nlp": outcome, "error": 0.1, "evidence": -50.0}
+            values |= {"lengthscale": 3.0, "variance": 2.0}
             results.append(Result(cell, values, None, 1.0))
     return results
 
@@ -179,6 +180,7 @@ def test_better_and_worse_entries_are_marked_and_the_worse_explained(options):
     assert "NLP is .46±.00" in text
     unchecked = [r for r in _results(Table1().cells(options), nlp) if r.cell.key[:5] != "check"]
     assert "No check was made here" in account(unchecked, DEFAULTS)
+    assert "the paper has .20±.01, we have .20±.01 with 3 % and .20±.01 with 30 %" in text
 
 
 def test_failed_folds_and_entries_that_were_not_run_say_so(options, tmp_path):
@@ -195,6 +197,7 @@ def test_failed_folds_and_entries_that_were_not_run_say_so(options, tmp_path):
     assert text.count("failed: 1 of 10 folds") == 2  # NLP and error
     assert "not run" in text
     assert "cross-validation" in text
+    assert "None" not in text
     draw(results, tmp_path)
 
 
@@ -218,6 +221,7 @@ def test_a_quick_run(nine_sets, tmp_path):
 
 def test_a_data_set_that_cannot_be_had_is_left_out(nine_sets, tmp_path):
     (tmp_path / "ida_heart.npz").symlink_to(nine_sets / "ida_heart.npz")
+    (tmp_path / "ida_thyroid.npz").write_bytes(b"damaged")
     options = Options(quick=True, data=tmp_path, extras=DEFAULTS)
     assert {cell.settings["data"] for cell in Table1().cells(options)} == {"heart"}
 

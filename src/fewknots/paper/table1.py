@@ -8,11 +8,11 @@ likelihood. `--lengthscales` and `--splits` try the other ways.
 from pathlib import Path
 from typing import Any
 
+from ..datasets import load
 from ..estimators import GPClassifier
-from ..exceptions import DataError
+from ..exceptions import DatasetError
 from ..kernels import RBF
 from .experiment import Cell, Choice, Options, Result
-from .loading import load
 from .scores import hold_out_scores
 from .table1_account import account
 from .table1_checks import CHECKS, Check
@@ -104,7 +104,7 @@ def _is_there(name: str, options: Options) -> bool:
     """A data set that cannot be had is left out; the README tells which and why."""
     try:
         load(name, options.data)
-    except DataError:
+    except DatasetError:
         return False
     return True
 

@@ -1,9 +1,9 @@
 """Fits beside Table 1 that explain where our numbers are worse than the paper's.
 
-Sparse mean field's bound is loose, and looser for larger kernel variances, so its maximum lies at a
-variance that is too small for good probabilities. Whoever stops on the way up, with a larger
-variance, predicts better. A check holds the kernel at such a place, learns all the rest, and
-compares bound and NLP with those of the fit that also learned the kernel.
+Sparse mean field's bound is loose, and looser for kernels with steeper functions, so its maximum
+lies at a kernel that is too flat (small variance, long lengthscale) for good probabilities. Whoever
+stops on the way up, at a steeper kernel, predicts better. A check holds the kernel at such a place,
+learns all the rest, and compares bound and NLP with those of the fit that also learned the kernel.
 """
 
 from typing import NamedTuple
@@ -25,7 +25,7 @@ class Check(NamedTuple):
 
 _MFSP_8 = next(column for column in COLUMNS if column.label == "MFSp M=8")
 CHECKS = (
-    Check("ringnorm", _MFSP_8, {"lengthscale": 4.5, "variance": 0.5}),
+    Check("ringnorm", _MFSP_8, {"lengthscale": 4.5, "variance": 0.6}),
     Check("waveform", _MFSP_8, {"lengthscale": 10.0, "variance": 2.0}),
 )
 
@@ -37,11 +37,12 @@ def explanation(learned: list[Result], held: list[Result]) -> str:
         before.values["evidence"] - after.values["evidence"]
         for before, after in zip(learned, held, strict=True)
     ]
-    learned_variance = np.median([result.values["variance"] for result in learned])
+    flat = {name: np.median([result.values[name] for result in learned]) for name in kernel}
     return (
         "Our fits are higher up the bound and predict worse for it. With the kernel held at "
         f"lengthscale {kernel['lengthscale']:g} and variance {kernel['variance']:g} (learned: "
-        f"variance {learned_variance:.2g}) and all else learned, the bound is lower by "
+        f"{flat['lengthscale']:.2g} and {flat['variance']:.2g}) and all else learned, the bound is "
+        "lower by "
         f"{np.median(lost):.1f} nats and the NLP is {Score.of(nlps(held))}."
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from .experiment import Result
 from .figures import new_figure, save_figure
-from .table1_account import Folds, by_column, score
+from .table1_account import Folds, by_column, our_score
 from .table1_paper import COLUMNS, DATA_SETS, LABELS, PAPER, Column
 from .table1_scores import Score
 
@@ -17,7 +17,7 @@ _COLOURS = {
     "MFSp": "#3b76af",
 }
 _APART = 0.16  # of the distance between two columns: ours to the left, the paper's to the right
-_ROOM_ABOVE = 1.12  # for the word "Large"
+_ROOM = 0.06  # of the range shown, below it, and twice above for the word "Large"
 
 
 def draw(results: list[Result], folder: Path) -> None:
@@ -39,29 +39,31 @@ def draw(results: list[Result], folder: Path) -> None:
 
 def _draw_panel(panel: Any, folds: Folds, name: str) -> None:
     panel.set_title(LABELS.get(name, name))
-    pairs = [(column, score(folds, name, column), PAPER[name, column]) for column in COLUMNS]
-    top = _ROOM_ABOVE * max(
-        shown.median + shown.interval
+    pairs = [(column, our_score(folds, name, column), PAPER[name, column]) for column in COLUMNS]
+    shown = [
+        score
         for _, ours, paper in pairs
-        for shown in (ours, paper)
-        if shown is not None and not shown.is_large
-    )
+        for score in (ours, paper)
+        if score is not None and not score.is_large
+    ]
+    top = max(score.median + score.interval for score in shown)
+    bottom = max(0.0, min(score.median - score.interval for score in shown))
+    room = _ROOM * (top - bottom)
+    limits = (max(0.0, bottom - room), top + 2 * room)
     for place, (column, ours, paper) in enumerate(pairs):
         if ours is not None:
-            _draw_score(panel, place - _APART, ours, column, top, full=True)
-        _draw_score(panel, place + _APART, paper, column, top, full=False)
-    panel.set_ylim(0.0, top)
+            _draw_score(panel, place - _APART, ours, column, full=True)
+        _draw_score(panel, place + _APART, paper, column, full=False)
+    panel.set_ylim(*limits)
     panel.set_xticks(range(len(COLUMNS)), [_short(c) for c in COLUMNS], rotation=60, fontsize=8)
     panel.grid(axis="y", alpha=0.3)
 
 
-def _draw_score(
-    panel: Any, place: float, shown: Score, column: Column, top: float, full: bool
-) -> None:
+def _draw_score(panel: Any, place: float, shown: Score, column: Column, full: bool) -> None:
     colour = _COLOURS[column.family]
     if shown.is_large:
         style = {"color": colour, "ha": "center", "va": "top", "rotation": 90, "fontsize": 7}
-        panel.text(place, 0.98 * top, "Large →", **style)
+        panel.text(place, 0.98, "Large →", transform=panel.get_xaxis_transform(), **style)
         return
     panel.errorbar(
         place,

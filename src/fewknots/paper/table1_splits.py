@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.model_selection import KFold
 
+from ..datasets import Dataset, Split
 from .experiment import Choice
-from .loading import Dataset, Split
 
 FOLDS = 10
 SPLITS = Choice(
