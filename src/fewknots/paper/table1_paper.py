@@ -1,0 +1,70 @@
+"""Table 1 as the paper prints it: median hold-out NLP over ten folds, and 2-σ intervals."""
+
+from typing import NamedTuple
+
+from .table1_scores import Score
+
+
+class Column(NamedTuple):
+    """A method with so many inducing points."""
+
+    family: str  # the paper's name
+    method: str  # ours
+    points: int | float | None  # a number, a share of the training rows, or none: all rows
+
+    @property
+    def label(self) -> str:
+        if self.points is None:
+            return self.family
+        count = f"{self.points:.0%}" if isinstance(self.points, float) else self.points
+        return f"{self.family} M={count}"
+
+
+_SPARSE = {"EPFitc": "fitc_ep", "KLSp": "sparse_kl", "MFSp": "sparse_mean_field"}
+# The paper heads three of its columns "M=3.0%". Its numbers are those of 30 %: on thyroid 3 % would
+# be 4 points of 140 rows, and yet all three methods do better there than with 8; on ringnorm
+# Generalized FITC has .20±.01 with 30 % of the rows, as printed, and .30±.01 with 3 %.
+_PRINTED, _MEANT = 0.03, 0.3
+
+COLUMNS = (
+    Column("KL", "full_kl", None),
+    Column("EP", "ep", None),
+    *(
+        Column(family, method, points)
+        for family, method in _SPARSE.items()
+        for points in (8, _MEANT)
+    ),
+)
+AS_PRINTED = tuple(Column(family, method, _PRINTED) for family, method in _SPARSE.items())
+
+LABELS = {"breast_cancer": "cancer", "flare_solar": "flare solar"}  # others are called as we do
+_TABLE = """
+thyroid        .11±.05  .11±.05  .15±.04  .13±.04  .13±.06  .09±.05  .22±.16  .15±.14
+heart          .46±.14  .43±.11  .42±.08  .44±.08  .42±.11  .47±.18  .41±.15  .43±.19
+twonorm        .17±.43  .08±.01  Large    .08±.01  .08±.01  .09±.02  Large    Large
+ringnorm       .21±.22  .18±.02  .34±.01  .20±.01  .41±.09  .15±.03  .46±.00  Large
+german         .51±.09  .48±.06  .49±.04  .50±.04  .49±.05  .51±.08  .52±.06  .51±.09
+waveform       .23±.09  .23±.02  .22±.01  .22±.01  .23±.01  .25±.04  .28±.01  Large
+breast_cancer  .56±.09  .55±.08  .58±.06  .56±.07  .56±.07  .58±.13  .58±.11  .59±.11
+flare_solar    .59±.02  .60±.02  .57±.02  .57±.02  .59±.02  .58±.02  .64±.05  .60±.04
+diabetes       .48±.04  .48±.03  .50±.02  .51±.02  .47±.02  .51±.04  Large    .50±.04
+"""
+_LINES = [line.split() for line in _TABLE.strip().splitlines()]
+DATA_SETS = tuple(name for name, *_ in _LINES)
+
+
+def _entries() -> dict[tuple[str, Column], Score]:
+    printed = {
+        (name, column): Score.from_text(entry)
+        for name, *entries in _LINES
+        for column, entry in zip(COLUMNS, entries, strict=True)
+    }
+    read_as_printed = {
+        (name, column._replace(points=_PRINTED)): score
+        for (name, column), score in printed.items()
+        if column.points == _MEANT
+    }
+    return printed | read_as_printed
+
+
+PAPER = _entries()
