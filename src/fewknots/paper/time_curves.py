@@ -15,6 +15,7 @@ from ..datasets import load
 from ..estimators import GPClassifier
 from .experiment import Cell, Choice, Options, Result
 from .followed_fit import followed_fit
+from .lengthscales import LENGTHSCALES, is_per_input
 from .tables import curve_rows, write_csv
 from .time_account import account
 from .time_figure import draw
@@ -35,9 +36,6 @@ FAMILIES = (
 )
 _MOST_WORK = 120_000  # iterations times inducing points
 _QUICK_ITERATIONS = 30
-_LENGTHSCALES = Choice(
-    "lengthscales", ("one", "per-input"), "One lengthscale for all inputs, or one for each."
-)
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class TimeCurves:
     minutes: float
     counts: tuple[int, ...]  # of inducing points
     zoomed: bool  # whether to draw the end of the race again, larger
-    choices: tuple[Choice, ...] = (_LENGTHSCALES,)
+    choices: tuple[Choice, ...] = (LENGTHSCALES,)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -70,7 +68,7 @@ class TimeCurves:
             "optimizer": family.optimizer,
             "n_inducing": count,
             "kernel": "rbf",
-            "ard": options.extras[_LENGTHSCALES.name] == "per-input",
+            "ard": is_per_input(options),
             "max_iter": _QUICK_ITERATIONS if options.quick else _MOST_WORK // count,
             "seed": 0,
         }
