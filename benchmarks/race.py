@@ -101,7 +101,7 @@ def fewknots(task: Task, inducing: int, seconds: float, **arguments) -> tuple[GP
         ard=task.ard,
         standardize=task.standardize,
         max_time=seconds,
-        validation_fraction=min(0.1, 20_000 / len(task.y)),
+        validation_fraction=min(0.05, 20_000 / len(task.y)),
         random_state=0,
         callback=note,
         **arguments,

@@ -29,7 +29,7 @@ _LAST_NATURAL = (0.001, 0.02)
 _BATCH = {"cpu": 2048, "gpu": 4096}
 _BATCH_PER_POINT = 4
 _PAPERS_BATCH = 10  # for Adadelta
-_PATIENCE = 10  # scores, at least, that must be no better than as many before
+_PATIENCE = 1000  # steps, at least, that must be no better than as many before
 _ENOUGH_ROWS = 100_000  # to score with, if that is less than a pass
 _COOLING = 0.3  # of the steps done, to run through the rest of the schedule
 _TOO_LATE = 0.6  # of the run: from here on the rates fall anyway
@@ -104,18 +104,17 @@ def rates(plan: Plan, done: int, shares: np.ndarray, n_rows: int, slowdown: floa
     return Rates(*((slowdown * rate).astype(dtype) for rate in (natural, gradient)))
 
 
-def patience(rows_a_score: int, n_rows: int) -> int:
-    """How many scores a look back takes: ten, or those of a pass if that is more.
+def patience(steps_a_score: int, batch_size: int, n_rows: int) -> int:
+    """How many scores a look back takes: those of a thousand steps, or of a pass if that is more.
 
-    A score from few rows is mostly noise, and ten of them would drown what a pass gains. A pass
-    over very many rows is not waited for.
+    Fewer would say little. While rates are high a score is mostly noise, the more so the smaller
+    the batch; a pass over very many rows is not waited for.
     """
-    return max(_PATIENCE, -(-min(n_rows, _ENOUGH_ROWS) // rows_a_score))
+    a_pass = -(-min(n_rows, _ENOUGH_ROWS) // batch_size)
+    return -(-max(_PATIENCE, a_pass) // steps_a_score)
 
 
-def has_plateaued(
-    scores: Sequence[float], share: float, tol: float, patience: int = _PATIENCE
-) -> bool:
+def has_plateaued(scores: Sequence[float], share: float, tol: float, patience: int) -> bool:
     """Whether the last scores are no better than as many before, beyond noise and tol.
 
     With tol = 0 never: all steps are wanted.

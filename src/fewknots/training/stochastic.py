@@ -211,8 +211,7 @@ class _Training:
         scores = (*now.scores, bound_per_row if nlp is None else -nlp)
         pace, share = now.pace, self._share(done)
         cooling = pace.from_step > 0 or self.run.plan.max_time is not None
-        rows = self.chunk_steps * self.run.plan.batch_size
-        window = patience(rows, self.run.feed.n_rows)
+        window = patience(self.chunk_steps, self.run.plan.batch_size, self.run.feed.n_rows)
         if not cooling and has_plateaued(scores, share, self.problem.tol, window):
             pace = pace.ending(done, share)
         seconds = time.perf_counter() - self.started
