@@ -41,11 +41,18 @@ def main(
     parser.add_argument("--seconds", type=float, default=seconds)
     parser.add_argument("--peer-seconds", type=float, default=0.0, help="0: fewknots alone")
     parser.add_argument("--peer-rate", type=float, default=0.01)
+    parser.add_argument(
+        "--defaults",
+        action="store_true",
+        help="inputs standardised and a lengthscale each, as GPClassifier does by itself",
+    )
     parser.add_argument("--twice", action="store_true", help="again, with everything compiled")
     options = parser.parse_args()
     if options.data is None:
         parser.error("say where the data are: --data FOLDER, or FEWKNOTS_DATA")
     task = load(Path(options.data))
+    if options.defaults:
+        task = task._replace(ard=True, standardize=True)
     result = None
     for count in options.inducing:
         clf, curve = fewknots(task, count, options.seconds)

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -64,3 +67,30 @@ def test_inverse_of_a_triangle_by_blocks(size, float64):
     inverse = np.asarray(lower_inverse(jnp.asarray(lower)))
     np.testing.assert_allclose(inverse @ lower, np.eye(size), atol=1e-12)
     np.testing.assert_array_equal(np.triu(inverse, 1), 0.0)
+
+
+TWO_AT_A_TIME = """
+import threading
+import jax, jax.numpy as jnp
+from fewknots.linalg import lower_inverse
+lower = jnp.eye(500) + jnp.tril(jnp.ones((500, 500))) / 500
+def many(start):
+    step = lambda i, total: total + lower_inverse(lower + 0.0 * total)[1, 0]
+    program = jax.jit(lambda start: jax.lax.fori_loop(0, 20, step, start))
+    for _ in range(50):
+        program(start).block_until_ready()
+threads = [threading.Thread(target=many, args=(float(i),)) for i in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("done")
+"""
+
+
+def test_two_threads_do_not_wait_for_each_other_forever():
+    """On two cores a batch of triangular solves in each of two programs does."""
+    process = subprocess.run(
+        [sys.executable, "-c", TWO_AT_A_TIME], capture_output=True, text=True, timeout=120
+    )
+    assert process.stdout == "done\n", process.stderr

@@ -13,6 +13,8 @@ from jax import lax
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float
 
+from .precision import current_platform
+
 LADDER_STEP = 10.0
 LADDER_RUNGS = 5
 _LARGEST_BLOCK = 128  # that is inverted by a triangular solve
@@ -70,8 +72,7 @@ def lower_inverse(lower: Float[Array, "M M"]) -> Float[Array, "M M"]:
     count = 2**doublings
     block = -(-size // count)
     padded = jnp.eye(count * block, dtype=lower.dtype).at[:size, :size].set(lower)
-    identity = jnp.broadcast_to(jnp.eye(block, dtype=lower.dtype), (count, block, block))
-    inverses = solve_triangular(_diagonal_blocks(padded, count), identity, lower=True)
+    inverses = _small_inverses(_diagonal_blocks(padded, count))
     for _ in range(doublings):
         count //= 2
         half = inverses.shape[1]
@@ -80,6 +81,19 @@ def lower_inverse(lower: Float[Array, "M M"]) -> Float[Array, "M M"]:
         joined = -second @ (below @ first)
         inverses = jnp.block([[first, jnp.zeros_like(joined)], [joined, second]])
     return inverses[0, :size, :size]
+
+
+def _small_inverses(blocks: Float[Array, "C B B"]) -> Float[Array, "C B B"]:
+    """L⁻¹ of each.
+
+    On a CPU one after the other: JAX spreads a batch of solves over its threads and holds a thread
+    while it waits for them, so that on two cores two programs at a time, each with a batch, wait
+    for each other forever.
+    """
+    identity = jnp.eye(blocks.shape[1], dtype=blocks.dtype)
+    if current_platform() == "cpu":
+        return lax.map(lambda block: solve_triangular(block, identity, lower=True), blocks)
+    return solve_triangular(blocks, jnp.broadcast_to(identity, blocks.shape), lower=True)
 
 
 def _diagonal_blocks(matrix: Float[Array, "M M"], count: int) -> Float[Array, "C B B"]:

@@ -2,12 +2,13 @@
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
 from fewknots import __version__
 from fewknots.paper.experiment import Options
-from fewknots.paper.folder import command, reproduce
+from fewknots.paper.folder import command, default_folder, reproduce
 
 from .toy import Squares
 
@@ -23,7 +24,7 @@ def test_the_folder_has_all_that_is_promised(options, tmp_path):
     told = json.loads((folder / "run.json").read_text())
     assert told["versions"]["fewknots"] == __version__
     assert set(told["versions"]) >= {"python", "jax", "numpy"}
-    assert set(told["machine"]) == {"cpu", "cores", "platform", "device"}
+    assert set(told["machine"]) == {"cpu", "cores", "load_average", "platform", "device"}
     assert told["machine"]["cores"] >= 1
     assert told["seeds"] == [0]
     assert told["options"] == {"quick": False, "colour": "red"}
@@ -68,6 +69,12 @@ def test_the_command_names_what_is_not_the_default(options):
     assert command(Squares(), options) == "fewknots reproduce squares"
     other = options._replace(quick=True, extras={"colour": "blue"})
     assert command(Squares(), other) == "fewknots reproduce squares --colour blue --quick"
+
+
+def test_runs_with_other_options_go_to_other_folders(options):
+    assert default_folder(Squares(), options) == Path("reproduced/squares")
+    other = options._replace(quick=True, extras={"colour": "blue"})
+    assert default_folder(Squares(), other) == Path("reproduced/squares-blue-quick")
 
 
 def test_a_reduced_run_says_so(options, tmp_path):

@@ -30,6 +30,16 @@ def test_a_score_that_rises_again_is_what_a_fit_stopped_then_would_have():
     np.testing.assert_array_equal(frontier.scores, [0.3, 0.1, 0.3, 0.2])
 
 
+def test_short_stretches_are_passed_over_in_the_telling():
+    times = np.array([1.0, 10.0, 11.0, 100.0])
+    often = Curve("often", times, np.array([0.4, 0.35, 0.3, 0.2]))
+    once = Curve("once", times, np.array([0.5, 0.34, 0.31, 0.3]))
+    frontier = efficient_frontier([often, once])
+    assert [stretch.holder for stretch in frontier.stretches] == ["often", "once", "often"]
+    assert frontier.long_stretches(0.1) == [Stretch(1.0, 100.0, "often")]
+    assert frontier.long_stretches(0.0) == list(frontier.stretches)
+
+
 def test_largest_rise():
     assert largest_rise(np.array([0.5, 0.2, 0.6, 0.1, 0.3])) == pytest.approx(0.4)
     assert largest_rise(np.array([0.5, 0.4, 0.3])) == 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewknots.training.schedule import Pace, Plan, has_plateaued, rates
+from fewknots.training.schedule import Pace, Plan, has_plateaued, patience, rates
 
 PLAN = Plan("natural_gradient", 1000, 10_000, None)
 SHARES = np.linspace(0.0, 1.0, 50)
@@ -45,9 +45,17 @@ def test_a_plateau_is_no_gain_beyond_noise():
     rng = np.random.default_rng(0)
     noise = 0.01 * rng.normal(size=20)
     flat, rising = -0.5 + noise, -0.5 + noise + np.linspace(0.0, 0.2, 20)
-    assert has_plateaued(list(flat), 0.3, 0.0)
-    assert not has_plateaued(list(rising), 0.3, 0.0)
-    assert not has_plateaued(list(flat), 0.8, 0.0)  # the rates fall anyway
-    assert not has_plateaued(list(flat[:19]), 0.3, 0.0)
+    assert has_plateaued(list(flat), 0.3, 1e-5)
+    assert not has_plateaued(list(rising), 0.3, 1e-5)
+    assert not has_plateaued(list(flat), 0.8, 1e-5)  # the rates fall anyway
+    assert not has_plateaued(list(flat[:19]), 0.3, 1e-5)
+    assert not has_plateaued(list(flat), 0.3, 1e-5, 11)
+    assert not has_plateaued(list(flat), 0.3, 0.0)  # all steps are wanted
     assert has_plateaued(list(rising), 0.3, 1.0)  # less than tol
-    assert has_plateaued(list(flat - np.linspace(0.0, 0.2, 20)), 0.3, 0.0)  # getting worse
+    assert has_plateaued(list(flat - np.linspace(0.0, 0.2, 20)), 0.3, 1e-5)  # getting worse
+
+
+def test_small_batches_are_looked_at_for_a_pass():
+    assert patience(100 * 2048, 60_000) == 10
+    assert patience(100 * 10, 60_000) == 60
+    assert patience(100 * 10, 10**9) == 100

@@ -238,3 +238,11 @@ def test_many_rows_are_trained_stochastically():
     clf = GPClassifier(n_inducing=12, max_iter=300, random_state=0).fit(many, labels)
     assert clf.n_iter_ == 300  # steps
     assert clf.score(many, labels) > 0.85
+
+
+def test_inducing_points_stay_among_the_rows_when_an_input_proves_irrelevant():
+    """Its lengthscale grows; the points must not be carried along with it."""
+    wide = np.column_stack([X, RNG.normal(size=(len(X), 2))])
+    found = small(max_iter=3000, batch_size=300).fit(wide, y)
+    assert np.all(found.kernel_.lengthscale[2:] > 3.0 * found.kernel_.lengthscale[:2].max())
+    assert np.abs(found.inducing_points_[:, 2:]).max() < 1.5 * np.abs(wide[:, 2:]).max()

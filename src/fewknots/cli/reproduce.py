@@ -15,7 +15,7 @@ from ..datasets import available
 from ..exceptions import DatasetError
 from ..paper.catalogue import EXPERIMENTS
 from ..paper.experiment import Choice, Experiment, Options
-from ..paper.folder import reproduce
+from ..paper.folder import default_folder, reproduce
 from .cell_display import CellDisplay
 
 app = typer.Typer(help="Run one of the paper's experiments again.", add_completion=False)
@@ -25,7 +25,7 @@ _INTERRUPTED = 130  # what shells expect of a command ended by Ctrl-C
 Quick = Annotated[bool, typer.Option("--quick", help="A reduced version, below two minutes.")]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="The folder for the results.  [default: reproduced/NAME]"),
+    typer.Option("--out", help="The folder for the results, by default below reproduced/."),
 ]
 Data = Annotated[
     Path | None,
@@ -43,6 +43,8 @@ def list_experiments(
 ) -> None:
     """Run one of the paper's experiments again; without a name, list them."""
     if context.invoked_subcommand is not None and not listed:
+        if data is not None:
+            raise typer.BadParameter("give --data after the experiment's name.")
         return
     table = Table("command", "what the paper shows", "data", "minutes on two cores")
     for experiment in EXPERIMENTS.values():
@@ -63,8 +65,8 @@ def list_experiments(
 def _run(experiment: Experiment, quick: bool, out: Path | None, data: Path | None, **extras: Enum):
     if importlib.util.find_spec("matplotlib") is None:
         _fail("The experiments draw with matplotlib: pip install 'fewknots[paper]'.")
-    folder = out or Path("reproduced") / experiment.name
     options = Options(quick, data, {name: value.value for name, value in extras.items()})
+    folder = out or default_folder(experiment, options)
     display = CellDisplay(experiment.name)
     try:
         with display:
@@ -73,8 +75,8 @@ def _run(experiment: Experiment, quick: bool, out: Path | None, data: Path | Non
         _fail(str(error))
     except KeyboardInterrupt:
         typer.echo(
-            f"\nStopped. {display.done} of {display.total} cells are kept in {folder}; the same "
-            "command goes on from there.",
+            f"\nStopped. {display.done} of {display.total or 'all'} cells are kept in {folder}; "
+            "the same command goes on from there.",
             err=True,
         )
         raise typer.Exit(_INTERRUPTED) from None

@@ -87,7 +87,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         Seconds after which training ends. By minibatches the rates fall in time for that.
     tol : float, default 1e-5
         Stop when ten iterations raise the bound by less than this many nats per row. By
-        minibatches: when a thousand steps gain no more than that or the noise.
+        minibatches: when a thousand steps, or a pass over the rows, gain no more than that or the
+        noise; with 0 all of max_iter or max_time is used.
     validation_fraction : float or None, default None
         Minibatches: this share of the rows, at most 20,000, is not learned from but scored. The
         negative log probability (NLP) on it is in `history_` and in progress, and training stops

@@ -63,8 +63,8 @@ def _collapse(fitc: list[Result], kl: list[Result]) -> str:
     centre = kl[-1].values["near_centre"]
     return (
         f"**Do Generalized FITC's inducing points collapse at M = {count}, as the paper saw?** "
-        f"They {verdict}: its {count} points are left in {values['places']} places, "
-        f"{values['near_centre']} of them near the centre, where KL's {of_kl} points keep "
-        f"{kl[-1].values['places']} places with {centre} near the centre. (To collapse means here "
+        f"They {verdict}: its {count} points are left in {values['places']} places, and "
+        f"{values['near_centre']} points lie near the centre; KL's {of_kl} points keep "
+        f"{kl[-1].values['places']} places, with {centre} near the centre. (To collapse means here "
         f"that at most {COLLAPSED:.0%} as many places as points are left.)"
     )

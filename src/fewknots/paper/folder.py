@@ -53,7 +53,8 @@ def readme(
         "\n".join(f"- no data `{name}`: {why}" for name, why in data.missing.items()),
         "Every number above comes from the cells in `cells/`, which say their settings and seeds; "
         "`run.json` has versions, machine and seconds. The same command in the same place takes "
-        "up these cells; in an empty place it runs them all again.",
+        "up these cells; in an empty place it runs them all again. `results.csv` has the numbers "
+        "for programs, `figure.pdf` the figure for print.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -61,12 +62,20 @@ def readme(
 def command(experiment: Experiment, options: Options) -> str:
     """What to type to get this folder."""
     words = ["fewknots reproduce", experiment.name]
-    for choice in experiment.choices:
-        if options.extras[choice.name] != choice.values[0]:
-            words.append(f"--{choice.name} {options.extras[choice.name]}")
-    if options.quick:
-        words.append("--quick")
-    return " ".join(words)
+    words += [f"--{name} {value}" for name, value in _chosen(experiment, options).items()]
+    return " ".join([*words, "--quick"] if options.quick else words)
+
+
+def default_folder(experiment: Experiment, options: Options) -> Path:
+    """Where a run goes unless the user says: runs with other options have other folders."""
+    parts = [experiment.name, *_chosen(experiment, options).values()]
+    return Path("reproduced") / "-".join([*parts, "quick"] if options.quick else parts)
+
+
+def _chosen(experiment: Experiment, options: Options) -> dict[str, str]:
+    """The choices that are not the defaults."""
+    defaults = {choice.name: choice.values[0] for choice in experiment.choices}
+    return {name: value for name, value in options.extras.items() if value != defaults[name]}
 
 
 def _failures(results: dict[str, Result]) -> str:

@@ -42,6 +42,19 @@ class Frontier(NamedTuple):
             held[holder] = held.get(holder, 0.0) + float(np.log(end / start) / total)
         return dict(sorted(held.items(), key=lambda item: -item[1]))
 
+    def long_stretches(self, share: float) -> list[Stretch]:
+        """Those of at least this share of logarithmic time, neighbours with one holder joined."""
+        least = share * np.log(self.stretches[-1].end / self.stretches[0].start)
+        joined: list[Stretch] = []
+        for stretch in self.stretches:
+            if np.log(stretch.end / stretch.start) < least:
+                continue
+            if joined and joined[-1].holder == stretch.holder:
+                joined[-1] = joined[-1]._replace(end=stretch.end)
+            else:
+                joined.append(stretch)
+        return joined
+
 
 def efficient_frontier(curves: list[Curve]) -> Frontier:
     """From the first moment that any curve knows to the last one."""

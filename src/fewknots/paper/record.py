@@ -50,13 +50,16 @@ def _cell(result: Result) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """Of this process: what computes, and on how many cores it may."""
+    """What computes, on how many cores it may, and how busy they were in the last five minutes.
+
+    A load average well above one, while one experiment runs, is a reason to mistrust its seconds.
+    """
     device = jax.devices()[0]
+    known = hasattr(os, "sched_getaffinity")
     return {
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count(),
+        "cores": len(os.sched_getaffinity(0)) if known else os.cpu_count(),
+        "load_average": round(os.getloadavg()[1], 2) if hasattr(os, "getloadavg") else None,
         "platform": platform.platform(),
         "device": f"{device.platform}: {device.device_kind}",
     }

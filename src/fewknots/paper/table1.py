@@ -13,6 +13,7 @@ from ..estimators import GPClassifier
 from ..exceptions import DatasetError
 from ..kernels import RBF
 from .experiment import Cell, Choice, Options, Result
+from .lengthscales import LENGTHSCALES, is_per_input
 from .scores import hold_out_scores
 from .table1_account import account
 from .table1_checks import CHECKS, Check
@@ -21,11 +22,6 @@ from .table1_paper import AS_PRINTED, COLUMNS, DATA_SETS, Column
 from .table1_splits import FOLDS, SPLITS, number_of_points, ten_splits
 from .tables import write_csv
 
-LENGTHSCALES = Choice(
-    "lengthscales",
-    ("one", "per-input"),
-    "One lengthscale for all inputs, as in the paper, or one for each.",
-)
 # Nine tenths of these are thousands of rows: with --splits folds, only for a few inducing points.
 _MANY_ROWS = ("twonorm", "ringnorm", "waveform")
 _QUICK_SETS = ("thyroid", "heart")
@@ -124,7 +120,7 @@ def _cell(name: str, column: Column, fold: int, options: Options) -> Cell:
         "points": column.points,
         "kernel": {},  # an RBF that starts from the data
         "learn_kernel": True,
-        "ard": options.extras[LENGTHSCALES.name] == "per-input",
+        "ard": is_per_input(options),
         "seed": 0,
     }
     points = "all" if column.points is None else f"{column.points:g}"

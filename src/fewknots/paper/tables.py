@@ -35,3 +35,17 @@ def entry(result: Result, name: str, digits: int) -> str:
     if result.failed is not None:
         return f"failed: {result.failed.splitlines()[0]}"
     return f"{result.values[name]:.{digits}f}"
+
+
+def curve_rows(results: dict[str, Result], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Every point of every curve, or why there is none, with the cell's settings of those names."""
+    rows = []
+    for result in results.values():
+        told = {name: result.cell.settings[name] for name in names}
+        if result.failed is not None:
+            rows.append(told | {"failed": result.failed})
+            continue
+        columns = result.values["curve"]
+        points = zip(*columns.values(), strict=True)
+        rows += [told | dict(zip(columns, point, strict=True)) for point in points]
+    return rows

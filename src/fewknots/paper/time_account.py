@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .experiment import Options, Result
+from .experiment import Result
 from .frontier import efficient_frontier
 from .tables import markdown_table
 from .time_figure import curves
@@ -24,20 +24,19 @@ _HEADER = (
 _WORTH_TELLING = 0.04  # of the logarithmic time: shorter stretches are not listed
 
 
-def account(results: list[Result], options: Options) -> str:
+def account(results: list[Result]) -> str:
     """Table, frontier, and how the paper's claims fare."""
     done = [result for result in results if result.failed is None]
-    limit = results[0].cell.settings["most_seconds"]
     parts = [
         "![hold-out scores against time](figure.png)",
         markdown_table(_HEADER, [_line(result) for result in results]),
         "NLP and error are on the rows held out, at the end of training. Time counts training "
         "alone: the fit's clock stands while it is scored. Compiling, once for each method and "
         "shape, was done before, and choosing the first inducing points is the same for all "
-        "methods; both are given apart. "
-        f"A fit ends when ten iterations gain nothing, or after {limit:g} s (then its seconds are "
-        "marked with +). The largest rise is how far NLP climbed back above the best it had "
-        "been: a measure of how unruly the optimisation is.",
+        "methods; both are given apart. A fit ends when ten iterations gain nothing, or at the "
+        "most iterations allowed for its M (then they are marked with +). The largest rise is how "
+        "far NLP climbed back above the best it had been: a measure of how unruly the optimisation "
+        "is.",
     ]
     if done:
         parts += [_frontier(done, "nlp", "NLP"), _frontier(done, "error", "error"), _more(done)]
@@ -54,8 +53,8 @@ def _line(result: Result) -> tuple[str, ...]:
         *name,
         f"{curve['nlp'][-1]:.4f}",
         f"{curve['error'][-1]:.4f}",
-        f"{values['seconds']:.2f}{'' if values['converged'] else '+'}",
-        str(values["iterations"]),
+        f"{values['seconds']:.2f}",
+        f"{values['iterations']}{'' if values['converged'] else '+'}",
         f"{largest_rise(np.array(curve['nlp'])):.4f}",
         f"{values['start_seconds']:.2f}",
         f"{values['compile_seconds']:.1f}",
@@ -72,15 +71,19 @@ def _frontier(done: list[Result], score: str, name: str) -> str:
     start, end = frontier.seconds[0], frontier.seconds[-1]
     shares = ", ".join(f"{holder} {share:.0%}" for holder, share in frontier.shares().items())
     held = "; ".join(
-        f"{holder} {stretch_start:.2g} to {stretch_end:.2g} s"
-        for stretch_start, stretch_end, holder in frontier.stretches
-        if np.log(stretch_end / stretch_start) >= _WORTH_TELLING * np.log(end / start)
+        f"{holder} {_seconds(stretch_start)} to {_seconds(stretch_end)} s"
+        for stretch_start, stretch_end, holder in frontier.long_stretches(_WORTH_TELLING)
     )
     return (
         f"**The efficient frontier of {name}** (at any time the lowest of all curves), from "
-        f"{start:.2g} to {end:.2g} s, by shares of logarithmic time: {shares}. In order, without "
-        f"stretches shorter than {_WORTH_TELLING:.0%} of it: {held}."
+        f"{_seconds(start)} to {_seconds(end)} s, by shares of logarithmic time: {shares}. In "
+        f"order, without stretches shorter than {_WORTH_TELLING:.0%} of it: {held}."
     )
+
+
+def _seconds(seconds: float) -> str:
+    """Two digits, or all those of a whole number."""
+    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
 
 
 def _more(done: list[Result]) -> str:

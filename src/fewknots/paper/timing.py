@@ -18,7 +18,7 @@ from ..progress import Progress
 
 _ENOUGH_TO_COMPILE = 25  # iterations: past the first look for idle inducing points
 
-Follow = Callable[[Progress, float], bool]
+Follow = Callable[[Progress, float], None]
 
 
 class TimedFit(NamedTuple):
@@ -37,7 +37,7 @@ class TimedFit(NamedTuple):
 def timed_fit(
     clf: GPClassifier, X: np.ndarray, y: np.ndarray, follow: Follow | None = None
 ) -> TimedFit:
-    """Fit `clf`. The clock stands still while `follow` looks; it returns True to stop the fit.
+    """Fit `clf`. The clock stands still while `follow` looks.
 
     `follow` is given what a callback is given, and the seconds of training so far.
     """
@@ -52,7 +52,8 @@ def timed_fit(
 
 def _short_fit_seconds(clf: GPClassifier, X: np.ndarray, y: np.ndarray) -> float:
     """Of the first iterations of the fit, with all that they need to be compiled."""
-    short = GPClassifier(**(clf.get_params(deep=False) | {"max_iter": _ENOUGH_TO_COMPILE}))
+    most = min(_ENOUGH_TO_COMPILE, clf.max_iter or _ENOUGH_TO_COMPILE)
+    short = GPClassifier(**(clf.get_params(deep=False) | {"max_iter": most}))
     begun = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it did not converge is the point
@@ -69,16 +70,14 @@ class _Stopwatch:
         self._follow = follow
         self._away = 0.0  # seconds that are not the fit's
 
-    def __call__(self, now: Progress) -> bool:
+    def __call__(self, now: Progress) -> None:
         if not self.laps:
             self.started = time.perf_counter() - now.seconds
         self.laps.append(self.seconds())
-        if self._follow is None:
-            return False
-        left = time.perf_counter()
-        stop = self._follow(now, self.laps[-1])
-        self._away += time.perf_counter() - left
-        return stop
+        if self._follow is not None:
+            left = time.perf_counter()
+            self._follow(now, self.laps[-1])
+            self._away += time.perf_counter() - left
 
     def seconds(self) -> float:
         """Of training, up to now."""

@@ -3,6 +3,12 @@
 Parameters of kernel and likelihood are moved as logarithms, Z in units of the kernel's
 lengthscales: there every coordinate of Z bends the bound alike, relevant input or not, and L-BFGS
 needs about half the iterations. What must not move is kept, in its own units, in `frozen`.
+
+Minibatches keep the lengthscales of the start as Z's unit. Adam does not profit from the moving
+one, and suffers from it: an input that turns out irrelevant has a growing lengthscale, which would
+carry the points along, away from the data, so that a row is far from all of them however long the
+lengthscale is. On the paper's flights, 500 points after 2000 steps, that is a hold-out NLP of 0.581
+instead of 0.572.
 """
 
 from typing import Any, NamedTuple
@@ -39,10 +45,13 @@ class Learned(NamedTuple):
     likelihood: bool
 
 
-def encode(model: Model, learned: Learned) -> tuple[Named, Named]:
-    """(free, frozen): what the optimiser moves and what it must leave alone."""
+def encode(model: Model, learned: Learned, moving_unit: bool = True) -> tuple[Named, Named]:
+    """(free, frozen): what the optimiser moves and what it must leave alone.
+
+    moving_unit : whether Z is in units of the lengthscales as they are, or as they are here.
+    """
     free: Named = {}
-    frozen: Named = {}
+    frozen: Named = {} if moving_unit else {"unit": _unit(model.kernel)}
     for name in ("kernel", "likelihood"):
         part = getattr(model, name)
         if getattr(learned, name) and jax.tree.leaves(part):
@@ -62,7 +71,8 @@ def decode(free: Named, frozen: Named) -> Model:
         frozen[name] if name in frozen else jax.tree.map(jnp.exp, free[name])
         for name in ("kernel", "likelihood")
     )
-    Z = frozen["Z"] if "Z" in frozen else free["Z"] * _unit(kernel)
+    unit = frozen["unit"] if "unit" in frozen else _unit(kernel)
+    Z = frozen["Z"] if "Z" in frozen else free["Z"] * unit
     return Model(kernel, Z, likelihood)
 
 

@@ -29,7 +29,8 @@ _LAST_NATURAL = (0.001, 0.02)
 _BATCH = {"cpu": 2048, "gpu": 4096}
 _BATCH_PER_POINT = 4
 _PAPERS_BATCH = 10  # for Adadelta
-_PATIENCE = 10  # scores that must be no better than the ten before
+_PATIENCE = 10  # scores, at least, that must be no better than as many before
+_ENOUGH_ROWS = 100_000  # to score with, if that is less than a pass
 _COOLING = 0.3  # of the steps done, to run through the rest of the schedule
 _TOO_LATE = 0.6  # of the run: from here on the rates fall anyway
 
@@ -103,11 +104,25 @@ def rates(plan: Plan, done: int, shares: np.ndarray, n_rows: int, slowdown: floa
     return Rates(*((slowdown * rate).astype(dtype) for rate in (natural, gradient)))
 
 
-def has_plateaued(scores: Sequence[float], share: float, tol: float) -> bool:
-    """Whether the last ten scores are no better than the ten before, beyond noise and tol."""
-    if len(scores) < 2 * _PATIENCE or share > _TOO_LATE:
+def patience(rows_a_score: int, n_rows: int) -> int:
+    """How many scores a look back takes: ten, or those of a pass if that is more.
+
+    A score from few rows is mostly noise, and ten of them would drown what a pass gains. A pass
+    over very many rows is not waited for.
+    """
+    return max(_PATIENCE, -(-min(n_rows, _ENOUGH_ROWS) // rows_a_score))
+
+
+def has_plateaued(
+    scores: Sequence[float], share: float, tol: float, patience: int = _PATIENCE
+) -> bool:
+    """Whether the last scores are no better than as many before, beyond noise and tol.
+
+    With tol = 0 never: all steps are wanted.
+    """
+    if tol == 0.0 or len(scores) < 2 * patience or share > _TOO_LATE:
         return False
-    before = np.array(scores[-2 * _PATIENCE : -_PATIENCE])
-    after = np.array(scores[-_PATIENCE:])
-    noise = np.sqrt((before.var() + after.var()) / _PATIENCE)
+    before = np.array(scores[-2 * patience : -patience])
+    after = np.array(scores[-patience:])
+    noise = np.sqrt((before.var() + after.var()) / patience)
     return bool(after.mean() - before.mean() <= max(tol, noise))

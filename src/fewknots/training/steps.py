@@ -29,7 +29,8 @@ posterior of those before (`Base`).
 
 Λ has eigenvalues from 1 to about N. Where N times float32's rounding is no longer small beside 1,
 `Naturals` are float64 and so is the one product that feeds them (`precision_dtype`); all else stays
-as it is.
+as it is. The features and that product are computed in full, for Cholesky factors depend on them;
+the rest of a step only points the way (`rough_products`).
 
 Cost of a step: four products over the batch, 8 B M² flops, about 12 M³, and the kernel's BMD.
 """
@@ -50,12 +51,12 @@ from ..inference.sites import Rows, WhitenedGaussian
 from ..inference.sparse_kl import look, model_gradient
 from ..likelihoods import Bernoulli
 from ..linalg import precision_factor
-from ..precision import compiled
+from ..precision import compiled, rough_products
 from .parameters import Model, Named, decode
 
 # Steps of size 1, for `run_chunk` to scale.
 _OPTIMISERS = {
-    "natural_gradient": optax.adam(1.0),
+    "natural_gradient": optax.adam(1.0, b2=0.99),  # the scale of gradients soon changes with q
     "adam": optax.adam(1.0),
     "adadelta": optax.adadelta(1.0, rho=0.9, eps=1e-4),  # the paper's library's offset
 }
@@ -162,10 +163,13 @@ def run_chunk(
         features, feature_pullback = project(model.kernel, model.Z, batch.X, jitter)
         A = features.explained
         q = gaussian(state.q, A.dtype)
-        mean, _, terms = look(features, q, model.likelihood, batch)
+        with rough_products():  # a batch's noise is far above their rounding
+            mean, _, terms = look(features, q, model.likelihood, batch)
         wide = A.astype(base.naturals.precision.dtype)
         information = (wide * terms.curvature[:, None]).T @ wide
-        d_kernel, d_points = model_gradient(feature_pullback, q, terms, information.astype(A.dtype))
+        with rough_products():
+            found = information.astype(A.dtype)
+            d_kernel, d_points = model_gradient(feature_pullback, q, terms, found)
         zero = jax.tree.map(jnp.zeros_like, model.likelihood)
         (d_free,) = pullback(Model(d_kernel, d_points, zero))
         linear = A.T @ (terms.slope + terms.curvature * mean)

@@ -11,6 +11,7 @@ from the middle, and goes into every checkpoint.
 """
 
 import math
+import threading
 import time
 import warnings
 from functools import partial
@@ -24,14 +25,14 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from ..exceptions import NumericalError, NumericalWarning
 from ..inference.sites import Rows
 from ..optimize.lbfgsb import Status
-from ..precision import current_platform, one_lapack_thread
+from ..precision import computing_in, current_platform, one_lapack_thread
 from ..progress import Reporter
 from . import steps
 from .checkpoint import Checkpoints, Saved, flattened, unflattened
-from .feed import Chunk, Feed, equal_blocks
+from .feed import Chunk, Feed, equal_blocks, weightless_block
 from .full_batch import Fitted, Problem, check_end
 from .parameters import Model, encode
-from .schedule import Pace, Plan, has_plateaued, rates
+from .schedule import Pace, Plan, has_plateaued, patience, rates
 from .steps import Base, Naturals
 
 _CHUNK = 100  # steps in one compiled loop, at most
@@ -83,7 +84,7 @@ class _Training:
     def __init__(self, run: Run, problem: Problem, report: Reporter):
         self.run, self.problem, self.report = run, problem, report
         self.dtype = problem.rows.y.dtype
-        free, self.frozen = encode(run.start.model, problem.learned)
+        free, self.frozen = encode(run.start.model, problem.learned, moving_unit=False)
         self.state = steps.start_state(run.plan.optimizer, free, run.start.q, self.dtype)
         self.base = jax.tree.map(jnp.asarray, run.start.base)
         self.standing = Standing(0, Pace(0, 0.0, run.plan.steps), 1.0, 0, 0.0, 0.0, ())
@@ -98,6 +99,9 @@ class _Training:
         self.sharding = _sharing(run.plan.batch_size)
         if self.sharding is not None:
             run.feed.place(NamedSharding(self.sharding.mesh, PartitionSpec()))
+        self.device = getattr(jax.config, "jax_default_device")  # noqa: B009  (as in precision.py)
+        self.compiling = threading.Thread(target=self._compile_scoring)
+        self.compiling.start()
 
     def fitted(self) -> Fitted:
         status = Status.CONVERGED
@@ -207,7 +211,9 @@ class _Training:
         scores = (*now.scores, bound_per_row if nlp is None else -nlp)
         pace, share = now.pace, self._share(done)
         cooling = pace.from_step > 0 or self.run.plan.max_time is not None
-        if not cooling and has_plateaued(scores, share, self.problem.tol):
+        rows = self.chunk_steps * self.run.plan.batch_size
+        window = patience(rows, self.run.feed.n_rows)
+        if not cooling and has_plateaued(scores, share, self.problem.tol, window):
             pace = pace.ending(done, share)
         seconds = time.perf_counter() - self.started
         lowest = min(now.lowest, bound_per_row)
@@ -266,7 +272,22 @@ class _Training:
         return Fitted(posterior, found.held, model, evidence, None, done, done, status, jitter)
 
     def _score(self, rows: Rows) -> steps.Score:
+        self.compiling.join()
         return steps.score(self.state, self.frozen, self.base, rows, self.problem.jitter)
+
+    def _compile_scoring(self) -> None:
+        """While training compiles, in a thread of its own: each takes seconds, mostly on one core.
+
+        JAX's settings are a matter of the thread. Where several devices share the rows, the program
+        is another one, and compiled when it is needed.
+        """
+        if self.sharding is not None:
+            return
+        wide = np.dtype(self.base.naturals.precision.dtype)
+        n_features = _inducing_points(self.run.start.model).shape[1]
+        block = weightless_block(n_features, self.dtype)
+        with computing_in(wide), jax.default_device(self.device):
+            steps.score(self.state, self.frozen, self.base, block, self.problem.jitter)
 
     def _held_out_nlp(self) -> float:
         """Of the held-out rows, in blocks of the size that the last pass uses too."""
