@@ -42,8 +42,7 @@ def explanation(learned: list[Result], held: list[Result]) -> str:
         "Our fits are higher up the bound and predict worse for it. With the kernel held at "
         f"lengthscale {kernel['lengthscale']:g} and variance {kernel['variance']:g} (learned: "
         f"{flat['lengthscale']:.2g} and {flat['variance']:.2g}) and all else learned, the bound is "
-        "lower by "
-        f"{np.median(lost):.1f} nats and the NLP is {Score.of(nlps(held))}."
+        f"{np.median(lost):.1f} nats lower and the NLP is {Score.of(nlps(held))}."
     )
 
 
