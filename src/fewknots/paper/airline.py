@@ -37,7 +37,7 @@ class Airline:
         "of the kernel is negligible; time of day and time of year matter most."
     )
     needs: tuple[str, ...] = (_DATA,)
-    minutes = 10.0
+    minutes = 8.0
     choices: tuple[Choice, ...] = ()
 
     def cells(self, options: Options) -> list[Cell]:

@@ -51,7 +51,7 @@ class Mnist:
     title = "MNIST: odd digits against even ones, from minibatches (section 5)"
     shows = "200 inducing points, Adadelta: hold-out accuracy 97.8 %, NLP 0.069."
     needs: tuple[str, ...] = (_DATA,)
-    minutes = 10.0
+    minutes = 7.0
     choices: tuple[Choice, ...] = ()
 
     def cells(self, options: Options) -> list[Cell]:

@@ -100,7 +100,7 @@ IMAGE = TimeCurves(
         "the efficient frontier of NLP against time is held by the sparse KL method; sparse mean "
         "field jumps about in NLP and is well behaved in error."
     ),
-    minutes=7.0,
+    minutes=3.0,
     counts=(4, 50, 200),
     zoomed=False,
 )
