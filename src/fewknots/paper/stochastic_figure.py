@@ -15,6 +15,7 @@ _NAMES = {
     "nlp": "hold-out NLP, nats a row",
     "error": "hold-out error",
 }
+_LEAST_HEIGHT = 0.001  # a single point has none
 _HEADROOM = 1.6  # times what there is between the lowest score and the highest line or end
 
 
@@ -59,7 +60,7 @@ def draw_panel(axes: Any, panel: Panel, curves: Sequence[Curve], lines: Sequence
     heights = [getattr(line, panel.score) for line in lines]
     lowest = min([*heights, *(curve.scores.min() for curve in curves)])
     ends = max([*heights, *(curve.scores[-1] for curve in curves)])
-    highest = lowest + _HEADROOM * (ends - lowest)
+    highest = lowest + max(_HEADROOM * (ends - lowest), _LEAST_HEIGHT)
     axes.set(
         xscale="log",
         xlabel=_NAMES[panel.across],
