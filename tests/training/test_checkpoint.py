@@ -160,6 +160,7 @@ INTERRUPTED = """
 import os, signal, warnings
 import numpy as np
 from fewknots import GPClassifier
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell had it ignored
 rng = np.random.default_rng(8)
 X = rng.normal(size=(600, 2))
 y = X[:, 0] + 0.5 * rng.normal(size=600) > 0
