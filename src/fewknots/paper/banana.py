@@ -50,7 +50,7 @@ class Banana:
         "boundary; mean field moves them less; Generalized FITC makes no good use of 64."
     )
     needs: tuple[str, ...] = ("banana",)
-    minutes = 1.5
+    minutes = 1.0
     choices: tuple[Choice, ...] = ()
 
     def cells(self, options: Options) -> list[Cell]:
