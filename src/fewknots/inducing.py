@@ -62,11 +62,12 @@ def _kmeans(X, weights, n_inducing, rng):
     from sklearn.cluster import KMeans  # here: it is slow to import and not always needed
 
     rows = _sample(len(X), max(_MOST_ROWS, 50 * n_inducing), weights, rng)
-    # Careful seeding takes as long as the clustering, and many rows forgive its absence.
-    quick = {"init": "random", "max_iter": _FEW_ROUNDS}
-    cost = len(rows) * n_inducing * X.shape[1]
-    model = KMeans(n_inducing, n_init=1, random_state=rng, **(quick if cost > _COSTLY else {}))
-    return model.fit(X[rows], sample_weight=weights[rows]).cluster_centers_
+    model, X, weights = KMeans(n_inducing, n_init=1, random_state=rng), X[rows], weights[rows]
+    if X.size * n_inducing > _COSTLY:
+        # Careful seeding takes as long as the clustering, and many rows forgive its absence.
+        model.set_params(init="random", max_iter=_FEW_ROUNDS)
+        X = X.astype(np.float32)
+    return model.fit(X, sample_weight=weights).cluster_centers_
 
 
 def greedy_variance(

@@ -42,6 +42,7 @@ def one_step(optimizer, q, base, chosen, natural=1.0, gradient=0.0, dtype=np.flo
         cast(ROWS),
         jnp.asarray(chosen)[None],
         rates,
+        1,
         float(N),
         JITTER,
     )

@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+
+from .blocks import row_slices
+from .moments import Moments
+
+_ROWS_AT_ONCE = 4096  # differences and squares of so few stay in the cache
 
 
 @dataclass(frozen=True)
@@ -18,9 +23,10 @@ class Standardiser:
         cls, X: Float[np.ndarray, "N D"], weights: Float[np.ndarray, " N"]
     ) -> "Standardiser":
         """Weighted mean and population standard deviation; a constant column keeps scale 1."""
-        mean = np.average(X, axis=0, weights=weights)
-        scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
-        return cls(mean, np.where(np.ptp(X, axis=0) > 0, scale, 1.0))
+        moments = Moments(X[0])
+        for rows in row_slices(len(X), _ROWS_AT_ONCE):
+            moments.add(X[rows], weights[rows])
+        return cls(moments.mean, moments.scale)
 
     @classmethod
     def identity(cls, n_features: int) -> "Standardiser":
@@ -31,6 +37,15 @@ class Standardiser:
         if not np.any(self.mean) and np.all(self.scale == 1.0):
             return X  # a large table need not be copied to stay as it is
         return (X - self.mean) / self.scale
+
+    def rows(
+        self, X: Float[np.ndarray, "N D"], numbers: Int[np.ndarray, " n"], dtype: np.dtype
+    ) -> Float[np.ndarray, "n D"]:
+        """The rows with these numbers in another precision, and no large copy besides."""
+        found = np.empty((len(numbers), X.shape[1]), dtype)
+        for part in row_slices(len(numbers), _ROWS_AT_ONCE):
+            found[part] = self(X[numbers[part]])
+        return found
 
     def undo(self, Z: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
         """Back to the user's units."""

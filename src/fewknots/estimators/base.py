@@ -95,7 +95,9 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         way = self._way(len(X))
         check_weights(way.method, weights)
         if way.plan is not None:  # finding equal rows among many costs more than it saves
-            X, y, weights = (column[weights > 0] for column in (X, y, weights))
+            counted = weights > 0
+            if not counted.all():
+                X, y, weights = X[counted], y[counted], weights[counted]
         elif way.method.weights == "whole":  # each row has a part of its own
             copies = weights.astype(int)
             X, y, weights = (

@@ -86,15 +86,11 @@ def table_in_memory(
     def feed(dtype, left_out):
         kept = np.ones(len(X), bool)
         kept[left_out] = False
-        columns = (X, y, weights) if kept.all() else (X[kept], y[kept], weights[kept])
-        rows = Rows(
-            standardiser(columns[0]).astype(dtype),
-            columns[1].astype(dtype),
-            columns[2].astype(dtype),
-        )
+        inputs = standardiser.rows(X, np.flatnonzero(kept), dtype)
+        rows = Rows(inputs, y[kept].astype(dtype), weights[kept].astype(dtype))
         if feeds.fits_on_device(rows.X.nbytes):
             return ArrayFeed(rows)
-        return StoreFeed(_Arrays(*rows), Rows, np.zeros(0, np.int64), float(np.sum(columns[2])))
+        return StoreFeed(_Arrays(*rows), Rows, np.zeros(0, np.int64), float(np.sum(weights[kept])))
 
     def digest():
         seal = hashlib.blake2b(digest_size=16)

@@ -149,13 +149,19 @@ def run_chunk(
     rows: Rows,
     chosen: Int[AnyArray, "steps B"],
     rates: Rates,
+    count: Int[AnyArray, ""] | int,
     total_weight: Float[AnyArray, ""] | float,
     jitter: Float[AnyArray, ""] | float,
 ) -> tuple[State, Float[Array, ""], Bool[Array, ""]]:
-    """As many steps as `chosen` has batches; the average of their bounds; whether all is finite."""
+    """The first `count` steps of a chunk; the average of their bounds; whether all is finite.
 
-    def step(state: State, inputs):
-        numbers, rate = inputs
+    The chunk may be longer: so one compiled loop serves short ones too.
+    """
+    wide = base.naturals.precision.dtype
+
+    def step(i, carry):
+        state, total = carry
+        numbers, rate = chosen[i], Rates(*(rate[i] for rate in rates))
         batch = Rows(rows.X[numbers], rows.y[numbers], rows.weights[numbers])
         # A batch of held-out rows alone, were it to happen, teaches nothing: 0 times N/0.
         scale = total_weight / jnp.maximum(jnp.sum(batch.weights), 1e-30)
@@ -165,8 +171,8 @@ def run_chunk(
         q = gaussian(state.q, A.dtype)
         with rough_products():  # a batch's noise is far above their rounding
             mean, _, terms = look(features, q, model.likelihood, batch)
-        wide = A.astype(base.naturals.precision.dtype)
-        information = (wide * terms.curvature[:, None]).T @ wide
+        A_wide = A.astype(wide)
+        information = (A_wide * terms.curvature[:, None]).T @ A_wide
         with rough_products():
             found = information.astype(A.dtype)
             d_kernel, d_points = model_gradient(feature_pullback, q, terms, found)
@@ -178,11 +184,13 @@ def run_chunk(
         )
         update = _natural_step if optimizer == "natural_gradient" else _gradient_step
         new = update(optimizer, state, d_free, scale, towards, rate)
-        return new, scale * jnp.sum(terms.log_prob) - divergence(q, base)
+        bound = scale * jnp.sum(terms.log_prob) - divergence(q, base)
+        return new, total + bound.astype(wide)
 
-    state, bounds = jax.lax.scan(step, state, (chosen, rates))
-    finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves((state, bounds))]
-    return state, jnp.mean(bounds), jnp.all(jnp.stack(finite))
+    rates = Rates(*map(jnp.asarray, rates))
+    state, total = jax.lax.fori_loop(0, count, step, (state, jnp.zeros((), wide)))
+    finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves((state, total))]
+    return state, total / count, jnp.all(jnp.stack(finite))
 
 
 def _natural_step(optimizer, state: State, d_free, scale, towards: Naturals, rate) -> State:

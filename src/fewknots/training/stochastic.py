@@ -36,6 +36,7 @@ from .schedule import Pace, Plan, has_plateaued, patience, rates
 from .steps import Base, Naturals
 
 _CHUNK = 100  # steps in one compiled loop, at most
+_FIRST_CHUNK = 20  # the first steps teach the most, and whoever watches would like to see them
 _CHUNK_FLOPS = {"cpu": 1e11, "gpu": 2e13}  # about a second's: then the clock is looked at
 _MOST_RETRIES = 5
 _CLIFF = 2.0  # a bound this many times lower than the worst score is no noise
@@ -95,6 +96,7 @@ class _Training:
             run.plan.batch_size,
             _steps_in_a_chunk(run.plan, *_inducing_points(run.start.model).shape),
         )
+        self.step_seconds: float | None = None  # what a step took of late
         self.started = time.perf_counter() - self.standing.seconds
         self.sharding = _sharing(run.plan.batch_size)
         if self.sharding is not None:
@@ -124,7 +126,9 @@ class _Training:
     def _advance(self, share: float) -> bool:
         """One chunk; False if someone asked to stop."""
         plan, now = self.run.plan, self.standing
-        wanted = min(self.chunk_steps, now.pace.end - now.done)
+        rest_of_chunk = self.chunk_steps - now.done % self.chunk_steps
+        wanted = min(rest_of_chunk, max(_FIRST_CHUNK, now.done), now.pace.end - now.done)
+        began = time.perf_counter()
         chunk = self.run.feed.chunk(self.run.seed, now.done, self.chunk_steps, plan.batch_size)
         new, bound, finite = steps.run_chunk(
             plan.optimizer,
@@ -134,6 +138,7 @@ class _Training:
             chunk.rows,
             self._shared(chunk),
             self._rates(share, wanted),
+            wanted,
             self.run.feed.total_weight,
             self.problem.jitter,
         )
@@ -142,6 +147,9 @@ class _Training:
             return True
         self.state = new
         nlp = None if self.run.held_out is None else self._held_out_nlp()
+        took = (time.perf_counter() - began) / wanted
+        # not of the first: most of that was compiling
+        self.step_seconds = 0.0 if self.step_seconds is None else took
         self._account(wanted, float(bound) / self.run.feed.total_weight, nlp)
         stop = self.report(
             float(bound),
@@ -157,23 +165,18 @@ class _Training:
         return not stop
 
     def _rates(self, share: float, wanted: int) -> steps.Rates:
-        """One rate a step; a last chunk's surplus steps, there to be compiled once, stand still."""
-        done = self.standing.done
-        if self.run.plan.max_time is None:
+        """One rate a step, and none for the rest of a chunk that is not run to its end."""
+        done, limit = self.standing.done, self.run.plan.max_time
+        if limit is None:
             shares = np.array([self.standing.pace.share(done + i) for i in range(wanted)])
         else:
-            after = max(share, self._share_after_a_chunk(share))
-            shares = np.linspace(share, after, wanted)
+            after = share + wanted * (self.step_seconds or 0.0) / limit
+            shares = np.linspace(share, min(1.0, after), wanted)
         found = rates(
             self.run.plan, done, shares, self.run.feed.n_rows, self.standing.slowdown, self.dtype
         )
         idle = (0, self.chunk_steps - wanted)
         return steps.Rates(*(np.pad(rate, idle) for rate in found))
-
-    def _share_after_a_chunk(self, share: float) -> float:
-        """As far as the last chunk took it."""
-        chunks = max(1.0, self.standing.done / self.chunk_steps)
-        return min(1.0, share + share / chunks)
 
     def _shared(self, chunk: Chunk) -> Any:
         """The row numbers, each batch split among the devices if there are several."""
