@@ -35,7 +35,7 @@ MOST_HELD_OUT = 100_000
 _MOST_SAMPLED = 100_000  # rows for logistic regression, where there are too many for memory
 _MOST_NUMBERS = 2**24  # in either of these two, for tables with many columns
 _FILES_NAMED = 20  # in the model file
-MODEL = "gaussian process"
+MODEL = "Gaussian process"
 
 Watch = Callable[[str, int], None]  # told what is done and how many rows it has come to
 

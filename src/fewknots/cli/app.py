@@ -12,6 +12,7 @@ app = typer.Typer(
     name="fewknots",
     help="Gaussian process classification held by a few inducing points.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
 

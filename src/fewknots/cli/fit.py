@@ -191,7 +191,7 @@ def _summary(
         "positive": model.positive,
         "rows": {"learned_from": model.n_rows, "held_out": model.about["hold_out"]["rows"]},
         "inputs": list(model.feature_names),
-        "kernel": str(model.classifier.kernel_),
+        "kernel": " ".join(str(model.classifier.kernel_).split()),
         "method": model.classifier.method_,
         "inducing_points": len(model.classifier.inducing_points_),
         "log_evidence": model.classifier.log_evidence_,

@@ -42,7 +42,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
     facts = {
         "estimator": type(estimator).__name__,
         "method": estimator.method_,
-        "kernel": str(estimator.kernel_),
+        "kernel": " ".join(str(estimator.kernel_).split()),
         "inducing_points": len(estimator.inducing_points_),
         "inputs": estimator.n_features_in_,
         "log_evidence": estimator.log_evidence_,

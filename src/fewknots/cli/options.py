@@ -14,7 +14,7 @@ Model = Annotated[
 Sources = Annotated[
     list[str],
     typer.Argument(
-        metavar="SOURCE...",
+        metavar="SOURCE",
         help="CSV, TSV, Parquet or Arrow files, a folder or a pattern of them, or - for standard "
         "input.",
         show_default=False,

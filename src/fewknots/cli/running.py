@@ -28,7 +28,8 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
         if not debug:
             warnings.showwarning = _note
         try:
-            return app(list(arguments), prog_name="fewknots", standalone_mode=False) or 0
+            given = list(arguments) or ["--help"]
+            return app(given, prog_name="fewknots", standalone_mode=False) or 0
         except KeyboardInterrupt:
             return _interrupted()
         except BrokenPipeError:
@@ -40,7 +41,7 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
                 return _interrupted()
             if debug:
                 traceback.print_exc()
-            say(_sentence(error))
+            say(f"fewknots: {_sentence(error)}")
             return _exit_code(error)
 
 
@@ -50,7 +51,7 @@ def say(text: str) -> None:
 
 
 def _interrupted() -> int:
-    say("Interrupted; nothing was written.")
+    say("fewknots: interrupted; nothing was written.")
     return INTERRUPTED
 
 
