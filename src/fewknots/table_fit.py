@@ -172,8 +172,8 @@ class _Reader:
             held = held_out.drawn(first, len(rows.y))
             parts[0].append(rows.chosen(sample.drawn(first, len(rows.y)) & ~held))
             parts[1].append(rows.chosen(held))
-        first, second = (_Rows(*map(np.concatenate, zip(*part, strict=True))) for part in parts)
-        return first, second
+        sampled, apart = (_Rows(*map(np.concatenate, zip(*part, strict=True))) for part in parts)
+        return sampled, apart
 
     def outside(self, lot: Lot) -> Iterator[_Rows]:
         """The rows that are not in the lot, piece by piece."""

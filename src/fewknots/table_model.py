@@ -75,9 +75,7 @@ class TableModel:
         rows = arrow_table(table)
         return self.classifier.predict_proba(self.recipe.encode(rows, Place("the table")))
 
-    def rows(
-        self, source: Any, *, labelled: bool = True, keep: Any = None
-    ) -> Iterator[TableRows]:
+    def rows(self, source: Any, *, labelled: bool = True, keep: Any = None) -> Iterator[TableRows]:
         """The rows of files, piece by piece.
 
         source : a path, folder, pattern or list of them

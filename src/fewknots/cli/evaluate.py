@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from ..table_model import TableModel
 
 
-def command(
-    model: Model, sources: Sources, as_json: Json = False, debug: Debug = False
-) -> None:
+def command(model: Model, sources: Sources, as_json: Json = False, debug: Debug = False) -> None:
     """Score a model on labelled rows, beside the majority class and a logistic regression.
 
     The rows should be new to the model. Intervals are 95 % bootstrap intervals over the rows.

@@ -182,9 +182,7 @@ def _remove_checkpoints(folder: Path) -> None:
         folder.rmdir()
 
 
-def _summary(
-    model: "TableModel", path: Path, seconds: float, interrupted: bool
-) -> dict[str, Any]:
+def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool) -> dict[str, Any]:
     return {
         "model": str(path),
         "target": model.target,

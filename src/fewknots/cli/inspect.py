@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from .options import Debug, Json, Model
 from .output import print_json, score_table
 

@@ -38,17 +38,18 @@ def command(
     destination = out or Path(model.with_suffix(".html").name)
     check_destination(destination)
     fitted = load_table_model(model)
-    X, y, raw, count = [], [], [], 0
+    X, y, raw = [], [], []
+    count = 0
     with as_files(sources) as files, watching() as watch:
         for rows in fitted.rows(files):
             X.append(rows.X)
-            y.append(rows.y)
+            y.append(fitted.classifier.classes_[rows.y])
             raw.append(rows.raw)
             count += len(rows.X)
             watch("reading", count)
             if count >= MOST_ROWS:
                 break
-    labels = fitted.classifier.classes_[np.concatenate(y)[:MOST_ROWS]]
+    labels = np.concatenate(y)[:MOST_ROWS]
     write_report(
         destination,
         fitted.classifier,

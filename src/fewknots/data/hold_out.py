@@ -24,7 +24,7 @@ class Lot(NamedTuple):
         """For `count` rows from `first_row` on: whether each is drawn."""
         rows = np.arange(first_row, first_row + count, dtype=np.uint64)
         with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴ is what is meant
-            bits = _mixed(rows + _mixed(np.uint64(self.seed * _GAMMA % _WORD)))
+            bits = _mixed(rows + _mixed(np.array([self.seed * _GAMMA % _WORD], np.uint64)))
         return (bits >> np.uint64(11)) * 2.0**-53 < self.share
 
     def at_most(self, most: int, n_rows: int) -> "Lot":

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 from ..exceptions import DataError
 
@@ -40,7 +40,7 @@ def as_files(sources: Sequence[str]) -> Iterator[list[str]]:
         yield [str(_copied(sys.stdin.buffer, Path(folder)))]
 
 
-def _copied(stream: BinaryIO, folder: Path) -> Path:
+def _copied(stream: Any, folder: Path) -> Path:
     head = stream.read(_HEAD_BYTES)
     if not head:
         raise DataError("standard input is empty: there are no rows to read.")

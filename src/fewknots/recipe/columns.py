@@ -38,6 +38,7 @@ class Column(Protocol):
         """All of it as JSON; the class's `from_header` reads that."""
 
 
+@runtime_checkable
 class Learner(Protocol):
     """Sees all rows of one column, piece by piece, to find out how to encode it."""
 

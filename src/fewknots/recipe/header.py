@@ -9,7 +9,7 @@ from ..exceptions import ModelFileError
 T = TypeVar("T")
 
 
-def field(header: dict[str, Any], name: str, kind: type[T]) -> T:
+def field(header: Any, name: str, kind: type[T]) -> T:
     """The entry of that name, which has to be of that kind (True is not an int)."""
     value = header.get(name) if isinstance(header, dict) else None
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
@@ -26,8 +26,8 @@ def optional(
 
 def finite(header: dict[str, Any], name: str) -> float:
     """A number other than NaN and infinity."""
-    value = field(header, name, (int, float))  # type: ignore[arg-type]
-    if not math.isfinite(value):
+    value = header.get(name)
+    if not isinstance(value, float | int) or isinstance(value, bool) or not math.isfinite(value):
         raise ModelFileError(f"its recipe's {name!r} is not a finite number.")
     return float(value)
 

@@ -4,6 +4,7 @@ The same label looks different in different files: true in Parquet, True in a CS
 labels are compared by their text, in which all of these agree with themselves.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -102,10 +103,8 @@ def _readings(text: str) -> set[str]:
     readings = {text}
     if text.lower() in ("true", "false"):
         readings.add(text.lower())
-    try:
+    with suppress(ValueError):  # not a number
         readings.add(label_text(float(text)))
-    except (ValueError, OverflowError):
-        pass
     return readings
 
 

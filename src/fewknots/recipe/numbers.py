@@ -106,8 +106,6 @@ def as_numbers(column: pa.Array, name: str, place: Place) -> np.ndarray:
     return numbers.to_numpy(zero_copy_only=False)
 
 
-
-
 def unforeseen(name: str, place: Place) -> DataError:
     """The error for a missing value in a column that never had one."""
     return DataError(

@@ -1,8 +1,8 @@
 """Columns of words: one feature a level, 1 where the row has that level and 0 elsewhere.
 
-Levels that are rare share one feature, "(other)", and so does every level that turns up later. (Where
-no level was rare there is no such feature, and a new level is a row that has none of the known
-ones.) A missing text is a level of its own.
+Levels that are rare share one feature, "(other)", and so does every level that turns up later.
+(Where no level was rare there is no such feature, and a new level is a row that has none of the
+known ones.) A missing text is a level of its own.
 """
 
 from collections import Counter
