@@ -129,7 +129,7 @@ def test_a_stream_leaves_what_memory_leaves(folder):
 @pytest.mark.filterwarnings("ignore:the fit had not converged")
 def test_roles_of_columns(folder, tmp_path):
     table = flights()
-    table["often"] = np.where(table.carrier == "AA", 0.0, 1.0)
+    table["often"] = np.where(table.carrier == "AA", 2.0, 0.5)
     table.to_parquet(tmp_path / "t.parquet")
     task = Task("late", "no", "often", features=["distance", "carrier", "when"], drop=["when"])
     model = fitted(tmp_path / "t.parquet", task)

@@ -27,10 +27,11 @@ class _Reproduce(TyperGroup):
         return experiments.make_context(info_name, args, *rest, **more)
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"fewknots {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()

@@ -26,7 +26,7 @@ def print_json(document: Any) -> None:
 def score_table(
     scores: dict[str, dict[str, float | None]],
     title: str,
-    intervals: dict[str, tuple[float, float]] | None = None,
+    intervals: dict[str, tuple[float, float] | None] | None = None,
 ) -> None:
     """Scores side by side, one column a model, in lines of a table."""
     from rich.console import Console
@@ -41,7 +41,7 @@ def score_table(
     for key, meaning in SCORES.items():
         cells = [_shown(of_model.get(key)) for of_model in scores.values()]
         if intervals is not None:
-            cells.insert(1, " to ".join(map(_shown, intervals.get(key, (None,)))))
+            cells.insert(1, " to ".join(map(_shown, intervals[key] or (None,))))
         table.add_row(meaning, *cells)
     Console().print(table)
 

@@ -68,6 +68,8 @@ def _sentence(error: Exception) -> str:
         return f"{usage()} ('{command} --help' shows what there is.)"
     if isinstance(error, MemoryError):
         return "There is not enough memory for this."
+    if isinstance(error, ModuleNotFoundError) and error.name is not None:
+        return f"This needs {error.name}, which is not installed: pip install {error.name}."
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
     text = " ".join(str(error).split())  # one line, whatever its author wrote
