@@ -46,8 +46,10 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
 
 
 def say(text: str) -> None:
-    """One line on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    """One line on standard error, whatever the user's texts in it hold."""
+    line = " ".join(text.split())
+    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in line)
+    print(shown, file=sys.stderr, flush=True)
 
 
 def _interrupted() -> int:
@@ -72,7 +74,7 @@ def _sentence(error: Exception) -> str:
         return f"This needs {error.name}, which is not installed: pip install {error.name}."
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
-    text = " ".join(str(error).split())  # one line, whatever its author wrote
+    text = str(error)
     if isinstance(error, ValueError | LookupError | OSError | ImportError | ArithmeticError):
         return text or type(error).__name__
     return f"Unexpected {type(error).__name__}: {text} (The option {_DEBUG} shows where.)"
