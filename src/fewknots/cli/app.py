@@ -7,9 +7,11 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from . import demo, evaluate, export, fit, inspect, predict, report
+from .running import Commands
 
 app = typer.Typer(
     name="fewknots",
+    cls=Commands,
     help="Gaussian process classification held by a few inducing points.",
     no_args_is_help=True,
     rich_markup_mode="markdown",

@@ -16,9 +16,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _DEBUG = "--debug"
+
+
+class Commands(TyperGroup):
+    """Commands that Ctrl-C ends in our words; typer's own differ from version to version."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            say("fewknots: interrupted; no output was written.")
+            raise typer.Exit(INTERRUPTED) from None
 
 
 def run(app: typer.Typer, arguments: Sequence[str]) -> int:
@@ -30,15 +42,11 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
         try:
             given = list(arguments) or ["--help"]
             return app(given, prog_name="fewknots", standalone_mode=False) or 0
-        except KeyboardInterrupt:
-            return _interrupted()
         except BrokenPipeError:
             # Whoever read the output has seen enough. Python would complain about it at its exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return FAILED
         except Exception as error:
-            if type(error).__name__ == "Abort":  # what typer makes of Ctrl-C
-                return _interrupted()
             if debug:
                 traceback.print_exc()
             say(f"fewknots: {_sentence(error)}")
@@ -50,11 +58,6 @@ def say(text: str) -> None:
     line = " ".join(text.split())
     shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in line)
     print(shown, file=sys.stderr, flush=True)
-
-
-def _interrupted() -> int:
-    say("fewknots: interrupted; nothing was written.")
-    return INTERRUPTED
 
 
 def _exit_code(error: Exception) -> int:
