@@ -11,7 +11,8 @@ import pytest
 from fewknots import DataError, GPClassifier, ModelFileError, TableModel, container, load
 from fewknots.baselines import Baselines
 from fewknots.data.sources import Place
-from fewknots.table_fit import MODEL, Run, Task, fit_files
+from fewknots.table_fit import MODEL, Run, fit_files
+from fewknots.table_survey import Task
 
 from .flights_table import flights
 

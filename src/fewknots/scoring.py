@@ -2,13 +2,13 @@
 
 With p_n the probability given to the positive class and y_n ∈ {0, 1} what came:
 
-| score | formula                                             | best | says                          |
-|-------|-----------------------------------------------------|------|-------------------------------|
-| nlp   | mean of -log p(y_n)                                 | 0    | nats of surprise a row        |
-| brier | mean of (p_n - y_n)²                                | 0    | squared error                 |
-| error | share of rows with the less probable class          | 0    | wrong answers                 |
-| auc   | P(p of a positive row > p of a negative one)        | 1    | ranking; ties count one half  |
-| ece   | Σ_b n_b/N · abs(mean p - mean y), ten equal bins    | 0    | calibration                   |
+| score | formula                                          | best | says                         |
+|-------|--------------------------------------------------|------|------------------------------|
+| nlp   | mean of -log p(y_n)                              | 0    | nats of surprise a row       |
+| brier | mean of (p_n - y_n)²                             | 0    | squared error                |
+| error | share of rows with the less probable class       | 0    | wrong answers                |
+| auc   | P(p of a positive row > p of a negative one)     | 1    | ranking; ties count one half |
+| ece   | Σ_b n_b/N · abs(mean p - mean y), ten equal bins | 0    | calibration                  |
 
 All five are functions of *weighted* rows sorted by p, so that a bootstrap resample is nothing but
 another vector of weights: one sort serves them all, and a resample costs O(N).
@@ -32,7 +32,7 @@ class ReliabilityBin(NamedTuple):
 
     predicted: float  # mean probability of the rows in the bin
     observed: float  # share of positive rows among them
-    count: int
+    count: int  # type: ignore[assignment]  # hides a method of tuples that nobody needs here
     low: float  # a 95 % interval for the observed share (Wilson's)
     high: float
 
@@ -68,9 +68,11 @@ def intervals(
     tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]
     found: dict[str, tuple[float, float] | None] = {}
     for name in SCORES:
-        values = [sample[name] for sample in drawn if sample[name] is not None]
-        low, high = np.percentile(values, tails) if values else (np.nan, np.nan)
-        found[name] = (float(low), float(high)) if values else None
+        values = [value for sample in drawn if (value := sample[name]) is not None]
+        found[name] = None
+        if values:
+            low, high = np.percentile(values, tails)
+            found[name] = float(low), float(high)
     return found
 
 
@@ -119,9 +121,7 @@ class _SortedRows(NamedTuple):
 
     p: Float[np.ndarray, " N"]
     y: Float[np.ndarray, " N"]
-    loss: Float[np.ndarray, " N"]
-    squared: Float[np.ndarray, " N"]
-    wrong: Float[np.ndarray, " N"]
+    losses: Float[np.ndarray, "3 N"]  # -log p(y), squared error, wrong answer
     ties: Int[np.ndarray, " T"]  # where each run of equal probabilities begins
     bins: Int[np.ndarray, " B"]  # where each calibration bin begins
 
@@ -135,9 +135,7 @@ def _sorted_rows(p: Any, y: Any, log_p: Any) -> _SortedRows:
     return _SortedRows(
         p,
         y,
-        loss,
-        np.square(p - y),
-        wrong.astype(np.float64),
+        np.stack([loss, np.square(p - y), wrong]),
         _beginnings(p),
         _beginnings(_bin_of(p, _BINS)),
     )
@@ -146,11 +144,12 @@ def _sorted_rows(p: Any, y: Any, log_p: Any) -> _SortedRows:
 def _weighted_scores(rows: _SortedRows, weights: np.ndarray) -> dict[str, float | None]:
     total = weights.sum()
     positive = weights * rows.y
+    nlp, brier, error = rows.losses @ weights / total
     gaps = np.add.reduceat(weights * rows.p - positive, rows.bins)
     return {
-        "nlp": float(weights @ rows.loss / total),
-        "brier": float(weights @ rows.squared / total),
-        "error": float(weights @ rows.wrong / total),
+        "nlp": float(nlp),
+        "brier": float(brier),
+        "error": float(error),
         "auc": _auc(
             np.add.reduceat(positive, rows.ties), np.add.reduceat(weights - positive, rows.ties)
         ),

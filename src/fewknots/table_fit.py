@@ -1,12 +1,11 @@
 """From files to a `TableModel`: read, learn the recipe, fit, score the rows held out.
 
-The rows are read once to see what the columns hold (`survey`). Small tables are then read into
-memory; of large ones only the rows held out, and a sample for logistic regression, are ever there,
-and the classifier reads the rest as a stream.
+The rows are read once to see what the columns hold (table_survey.py). Small tables are then read
+into memory; of large ones only the rows held out, and a sample for logistic regression, are ever
+there, and the classifier reads the rest as a stream.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,72 +20,43 @@ from .data.raw_files import RawFiles
 from .data.row_checks import check_weights
 from .data.sources import Place
 from .estimators import GPClassifier
-from .exceptions import DataError
-from .recipe import Labels, Recipe, RecipeLearner
-from .recipe.columns import type_to_learn_from
-from .recipe.labels import LabelLearner
+from .recipe import Labels, Recipe
 from .recipe.numbers import as_numbers
 from .scoring import scores
 from .table_model import TableModel
+from .table_survey import Task, Unwatched, Watch, survey
 
 MOST_ROWS_IN_MEMORY = 1_000_000
 MOST_BYTES_IN_MEMORY = 500_000_000
 MOST_HELD_OUT = 100_000
 _MOST_SAMPLED = 100_000  # rows for logistic regression, where there are too many for memory
 _MOST_NUMBERS = 2**24  # in either of these two, for tables with many columns
+_WATCHED = 0.02  # of the rows, while training by minibatches
 _FILES_NAMED = 20  # in the model file
 MODEL = "Gaussian process"
-
-Watch = Callable[[str, int], None]  # told what is done and how many rows it has come to
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is to be learned from which columns."""
-
-    target: str
-    positive: str | None = None
-    weight: str | None = None
-    features: Sequence[str] | None = None  # None: every column but target and weight
-    drop: Sequence[str] = ()
-    text: Sequence[str] = ()  # columns of words that look like numbers
-
-    def csv_type(self, guessed: pa.Field) -> pa.DataType:
-        """The type to read a CSV's column as, to learn from it."""
-        if guessed.name == self.weight:
-            return pa.float64()
-        if guessed.name == self.target and not pa.types.is_null(guessed.type):
-            return guessed.type
-        return type_to_learn_from(guessed, guessed.name in self.text)
-
-    def inputs(self, files: RawFiles) -> list[str]:
-        """The columns to use, checked against those there are."""
-        roles = [name for name in (self.target, self.weight) if name is not None]
-        named = [*roles, *(self.features or ()), *self.drop, *self.text]
-        files.check_presence(list(dict.fromkeys(named)))
-        if self.features is not None and self.target in self.features:
-            raise DataError(f"column {self.target!r} is the target and cannot be an input too.")
-        wanted = files.schema.names if self.features is None else list(dict.fromkeys(self.features))
-        left_out = {*self.drop, *roles}
-        return [name for name in wanted if name not in left_out]
+_UNWATCHED = Unwatched()
 
 
 class Run(NamedTuple):
     """How a fit goes about it."""
 
-    hold_out: float = 0.1  # this share of the rows, 100,000 at most, is scored, not learned from
+    hold_out: float = 0.1  # this share of the rows, about 100,000 at most, is only scored
     seed: int = 0
     checkpoint: Path | None = None  # where minibatch training keeps itself; a short fit does not
     resume: bool = False
     in_memory: bool | None = None  # whether to read all rows at once; None: if they are few
 
+    def for_minibatches(self) -> dict[str, Any]:
+        """What a classifier is told if it trains by minibatches.
 
-class Survey(NamedTuple):
-    """What one pass over all rows tells."""
-
-    recipe: Recipe
-    labels: Labels
-    n_rows: int
+        Some rows show how good it is getting, and when to stop. They are not those held out, whose
+        scores would then look better than they are.
+        """
+        return {
+            "checkpoint": self.checkpoint,
+            "resume": self.resume,
+            "validation_fraction": _WATCHED,
+        }
 
 
 class _Rows(NamedTuple):
@@ -98,23 +68,12 @@ class _Rows(NamedTuple):
         return self if which.all() else _Rows(*(column[which] for column in self))
 
 
-def survey(files: RawFiles, task: Task, watch: Watch) -> Survey:
-    """Learn the recipe and find the two labels."""
-    inputs = task.inputs(files)
-    learner, labels = RecipeLearner(files.schema, inputs, task.text), LabelLearner(task.target)
-    for batch, place in files.batches([*inputs, task.target]):
-        labels.add(batch.column(task.target), place)
-        learner.add(batch, place)
-        watch("looking at the columns", learner.n_rows)
-    return Survey(learner.recipe(), labels.labels(task.positive), learner.n_rows)
-
-
 def fit_files(
     source: Any,
     task: Task,
     classifier: GPClassifier,
     run: Run,
-    watch: Watch = lambda doing, rows: None,
+    watch: Watch = _UNWATCHED,
 ) -> TableModel:
     """Fit `classifier` to files of rows and keep what it takes to use them again."""
     files = RawFiles(source, task.csv_type)
@@ -127,15 +86,17 @@ def fit_files(
     if few if run.in_memory is None else run.in_memory:
         sample, held_out = reader.parted(Lot(1.0, run.seed), held_out_lot)
         if classifier._way(len(sample.y)).plan is not None:
-            classifier.set_params(checkpoint=run.checkpoint, resume=run.resume)
+            classifier.set_params(**run.for_minibatches())
+        watch.hide()
         classifier.fit(sample.X, sample.y, sample_weight=sample.weights)
     else:
-        classifier.set_params(checkpoint=run.checkpoint, resume=run.resume)
+        classifier.set_params(**run.for_minibatches())
         # (X, y, weights), a fresh pass at each call
         classifier.fit_stream(lambda: (tuple(rows) for rows in reader.outside(held_out_lot)))
         sample_lot = Lot(1.0, run.seed + 1).at_most(min(_MOST_SAMPLED, most), n_rows)
         sample, held_out = reader.parted(sample_lot, held_out_lot)
-    classifier.set_params(checkpoint=None, resume=False, verbose=0)  # of this run, not of the model
+    # these were of the run, not of the model
+    classifier.set_params(checkpoint=None, resume=False, validation_fraction=None, verbose=0)
     classifier.classes_ = np.array([labels.negative, labels.positive])
     baselines = Baselines.fitted(*sample)
     about = _about(files, run.seed)
@@ -181,6 +142,7 @@ class _Reader:
             taken = rows.chosen(~lot.drawn(first, len(rows.y)))
             if len(taken.y):
                 yield taken
+        self._watch.hide()
 
     def _numbered(self) -> Iterator[tuple[int, _Rows]]:
         first = 0

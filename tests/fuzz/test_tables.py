@@ -17,7 +17,7 @@ from fewknots.cli.running import run
 from fewknots.data.raw_files import RawFiles
 from fewknots.exceptions import DataError
 from fewknots.recipe import Recipe
-from fewknots.table_fit import Task, survey
+from fewknots.table_survey import Task, Unwatched, survey
 
 from ..flights_table import flights
 
@@ -45,7 +45,7 @@ def surveyed(path, target):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         files = RawFiles(str(path), Task(target).csv_type)
-        recipe, labels, n_rows = survey(files, Task(target), lambda doing, rows: None)
+        recipe, labels, n_rows = survey(files, Task(target), Unwatched())
     again = Recipe.from_header(json.loads(json.dumps(recipe.header())))
     assert again == recipe
     found = 0

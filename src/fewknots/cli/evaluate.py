@@ -7,7 +7,7 @@ import typer
 
 from .models import load_table_model
 from .options import Debug, Json, Model, Sources
-from .output import print_json, score_table, verdict, watching
+from .output import ReadingLine, print_json, score_table, verdict
 
 if TYPE_CHECKING:
     from ..table_model import TableModel
@@ -25,7 +25,7 @@ def command(model: Model, sources: Sources, as_json: Json = False, debug: Debug 
     from ..table_fit import MODEL
 
     fitted = load_table_model(model)
-    with as_files(sources) as files, watching() as watch:
+    with as_files(sources) as files, ReadingLine() as watch:
         found = evaluated(fitted, files, watch)
     if as_json:
         print_json({"model": str(model), **found})

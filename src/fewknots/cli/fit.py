@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import Debug, Json, Sources
-from .output import check_destination, print_json, score_table, verdict, watching
+from .output import ReadingLine, check_destination, print_json, score_table, verdict
 from .running import INTERRUPTED, say
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ HoldOut = Annotated[
         "--holdout",
         min=0.0,
         max=0.9,
-        help="The share of the rows to score and not to learn from, at most 100,000 rows.",
+        help="The share of the rows to score and not to learn from, at most about 100,000 rows.",
     ),
 ]
 Weight = Annotated[
@@ -112,7 +112,8 @@ def command(
     from ..data.standard_input import as_files
     from ..estimators import GPClassifier
     from ..kernels import as_kernel
-    from ..table_fit import Run, Task, fit_files
+    from ..table_fit import Run, fit_files
+    from ..table_survey import Task
 
     destination = out or default_destination(sources[0])
     check_destination(destination)
@@ -131,7 +132,7 @@ def command(
     folder = checkpoint or destination.with_name(f"{destination.name}.checkpoint")
     run = Run(holdout, seed, folder, resume)
     started = time.perf_counter()
-    with as_files(sources) as files, noticing_interruption() as interrupted, watching() as watch:
+    with as_files(sources) as files, noticing_interruption() as interrupted, ReadingLine() as watch:
         model = fit_files(files, task, classifier, run, watch)
     model.save(destination)
     seconds = time.perf_counter() - started

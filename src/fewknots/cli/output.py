@@ -2,8 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -57,20 +55,32 @@ def verdict(scores: dict[str, dict[str, float | None]], model: str, simple: str)
     )
 
 
-@contextmanager
-def watching() -> Iterator[Callable[[str, int], None]]:
-    """Something to tell what is done and how far it is: one line on a terminal, else nothing."""
-    if not sys.stderr.isatty():
-        yield lambda doing, rows: None
-        return
-    from rich.console import Console
+class ReadingLine:
+    """One line on a terminal that says how many rows have been read; elsewhere nothing."""
 
-    with Console(stderr=True).status("starting") as status:
+    def __init__(self) -> None:
+        self._status: Any = None
 
-        def show(doing: str, rows: int) -> None:
-            status.update(f"{doing}: {rows:,} rows")
+    def __call__(self, doing: str, rows: int) -> None:
+        if not sys.stderr.isatty():
+            return
+        if self._status is None:
+            from rich.console import Console
 
-        yield show
+            self._status = Console(stderr=True).status("")
+            self._status.start()
+        self._status.update(f"{doing}: {rows:,} rows")
+
+    def hide(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+        self._status = None
+
+    def __enter__(self) -> "ReadingLine":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.hide()
 
 
 def check_destination(path: Path) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from .models import load_table_model
 from .options import Debug, Json, Model, Sources
-from .output import check_destination, print_json, watching
+from .output import ReadingLine, check_destination, print_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +60,7 @@ def command(
         check_destination(out)
         check_ending(out)
     fitted = load_table_model(model)
-    with as_files(sources) as files, watching() as watch, TemporaryDirectory() as scratch:
+    with as_files(sources) as files, ReadingLine() as watch, TemporaryDirectory() as scratch:
         kept = _kept(fitted, files, keep)
         # standard output, too, gets all rows or none
         path = out or Path(scratch, "predictions.csv")

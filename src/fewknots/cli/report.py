@@ -7,7 +7,7 @@ import typer
 
 from .models import load_table_model
 from .options import Debug, Json, Model, Sources
-from .output import check_destination, print_json, watching
+from .output import ReadingLine, check_destination, print_json
 
 MOST_ROWS = 100_000
 
@@ -40,7 +40,7 @@ def command(
     fitted = load_table_model(model)
     X, y, raw = [], [], []
     count = 0
-    with as_files(sources) as files, watching() as watch:
+    with as_files(sources) as files, ReadingLine() as watch:
         for rows in fitted.rows(files):
             X.append(rows.X)
             y.append(fitted.classifier.classes_[rows.y])

@@ -34,8 +34,6 @@ class RawFiles:
                 for schema in self._schemas
             ]
         self.schema: pa.Schema = self._merged()
-        counts = [self._format.n_rows(path) for path in self.paths]
-        self.n_rows: int | None = None if None in counts else sum(filter(None, counts))
 
     @property
     def name(self) -> str:

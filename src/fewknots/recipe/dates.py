@@ -115,6 +115,12 @@ class DateLearner:
 
 def as_days(column: pa.Array, name: str, zone: str | None, place: Place) -> np.ndarray:
     """Days since the beginning of 1970, NaN where a moment is missing."""
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        # pyarrow would take 2024 for so many microseconds
+        raise DataError(
+            f"{place.name}: column {name!r} holds numbers, but the model was fitted to days or "
+            "times there. Write them as 2024-12-31 or 2024-12-31 23:59:00."
+        )
     try:
         if pa.types.is_timestamp(column.type) and column.type.tz is not None:
             moments = column.cast(pa.timestamp("us", zone or column.type.tz), safe=False)
