@@ -74,6 +74,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "There is not enough memory for this."
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
+        # what needs an extra of ours says so itself
         return f"This needs {error.name}, which is not installed: pip install {error.name}."
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."

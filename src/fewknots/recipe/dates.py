@@ -21,8 +21,8 @@ from .header import field, finite, optional, text, texts
 from .numbers import unforeseen
 
 _MICROSECONDS_A_DAY = 86_400e6
-_DAYS_A_YEAR = 365.2425
-_MONDAY = 4  # 1 January 1970 was a Thursday
+DAYS_A_YEAR = 365.2425
+MONDAY = 4  # 1 January 1970 was a Thursday
 # How far apart, in days, the first and last moment must be for a circle to take part.
 _LEAST_SPAN = {"day of year": 60.0, "day of week": 3.0}
 CIRCLES = ("day of year", "day of week", "time of day")
@@ -142,4 +142,4 @@ def _turns(circle: str, days: np.ndarray) -> np.ndarray:
     if circle == "time of day":
         return days
     whole = np.floor(days)  # the week and the year go day by day
-    return (whole - _MONDAY) / 7.0 if circle == "day of week" else whole / _DAYS_A_YEAR
+    return (whole - MONDAY) / 7.0 if circle == "day of week" else whole / DAYS_A_YEAR
