@@ -131,7 +131,7 @@ def _sorted_rows(p: Any, y: Any, log_p: Any) -> _SortedRows:
     loss = _loss(p, y, log_p)
     order = np.argsort(p, kind="stable")
     p, y, loss = p[order], y[order], loss[order]
-    wrong = (p > 0.5) != (y > 0.5)  # a tie is answered as `predict` does, by the other class
+    wrong = (p > 0.5) != (y > 0.5)  # a tie is not positive, as in `predict`
     return _SortedRows(
         p,
         y,
