@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..scoring import ReliabilityBin, reliability
-from .axes import Axes, figure, key
+from .axes import Axes, figure, key, ticks
 from .evidence import Evidence
 from .markup import Markup, join
 from .numbers import counted, percent, short
@@ -102,6 +102,4 @@ def _bin_in_words(b: ReliabilityBin) -> str:
 
 def _both_ways(down: float, up: float) -> list[tuple[float, str]]:
     """Ticks that count away from zero in both directions."""
-    from .axes import ticks
-
     return [(place, short(abs(place))) for place in ticks(-down, up, 6)]

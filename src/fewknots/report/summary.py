@@ -7,7 +7,8 @@ from .numbers import counted, percent, short
 from .tables import Entry, table
 
 MODEL = "Gaussian process"
-_MOST_ROWS_TO_RESAMPLE = 200_000  # above, 200 resamples are no longer a matter of seconds
+_RESAMPLED_ROWS = 40_000_000  # in all, which take some seconds
+_FEWEST_RESAMPLES, _MOST_RESAMPLES = 40, 200
 _HEADINGS = {
     "nlp": "NLP",
     "brier": "Brier",
@@ -64,15 +65,14 @@ def verdict(evidence: Evidence) -> Markup:
 
 def score_table(evidence: Evidence) -> Markup:
     """Five scores with intervals: the model's, and the baselines' on the same rows."""
-    some = slice(None, None, 1 + len(evidence.y) // _MOST_ROWS_TO_RESAMPLE)
+    affordable = _RESAMPLED_ROWS // len(evidence.y)
+    resamples = min(max(affordable, _FEWEST_RESAMPLES), _MOST_RESAMPLES)
     predictors = {MODEL: (evidence.p, evidence.log_p)}
     predictors |= {name: (p, None) for name, p in evidence.baselines.items()}
     rows = []
     for name, (p, log_p) in predictors.items():
         found = scores(p, evidence.y, log_p)
-        around = intervals(
-            p[some], evidence.y[some], log_p=None if log_p is None else log_p[some]
-        )
+        around = intervals(p, evidence.y, resamples=resamples, log_p=log_p)
         rows.append([name, *(_entry(found[key], around[key]) for key in SCORES)])
     header = ["Predictor", *(_HEADINGS[key] for key in SCORES)]
     return join(

@@ -1,0 +1,100 @@
+"""What the model does not know: where it is far from home, and where it was sure and wrong."""
+
+import numpy as np
+
+from ..explain import distance_to_points
+from ..precision import computing_in
+from .axes import Axes, figure, key, spread
+from .evidence import Evidence
+from .markup import Markup, element
+from .numbers import counted, short
+from .row_values import row_values
+from .tables import table
+
+_MOST_DOTS = 1500
+_LISTED = 10
+
+
+def variance_by_distance(evidence: Evidence) -> Markup:
+    """The latent function's variance, over the distance to the nearest inducing point."""
+    some = _thinned(len(evidence.looked_at))
+    rows, variance = evidence.looked_at[some], evidence.variance[some]
+    X = evidence.rows.X[rows]
+    distance = distance_to_points(evidence.classifier, X)
+    before = _prior_variance(evidence, X)
+    wrong = evidence.wrong[rows]
+    axes = Axes(
+        (0.0, spread(distance)[1]),
+        (0.0, spread(variance, [before])[1]),
+        x_name=f"distance to the nearest point, in {_unit(evidence)}",
+        y_name="latent variance",
+        height=300,
+    )
+    axes.line([0.0, axes.x.high], [before, before], "reference")
+    axes.many_dots(distance[~wrong], variance[~wrong], "negative")
+    axes.many_dots(distance[wrong], variance[wrong], "positive")
+    near = distance <= np.median(distance)
+    close, far = float(variance[near].mean()), float(variance[~near].mean()) if (~near).any() else None
+    alternative = (
+        f"Latent variance of {counted(len(rows), 'row')} against their distance to the nearest "
+        f"inducing point. The nearer half has a mean variance of {short(close, 3)}, the farther "
+        f"half {short(far, 3)}; before seeing labels it was {short(before, 3)}."
+    )
+    caption = (
+        f"The farther a row is from the points that hold the model, the less it knows. Dashed: the "
+        f"variance before any label was seen, {short(before, 3)}. "
+        + _how_many(len(rows), len(evidence.y))
+    )
+    return figure(
+        axes.svg(alternative), caption, key(("positive", "answered wrongly"), ("negative", "rightly"))
+    )
+
+
+def least_known(evidence: Evidence) -> Markup:
+    """The rows with the greatest latent variance."""
+    most = evidence.looked_at[np.argsort(-evidence.variance, kind="stable")[:_LISTED]]
+    return _listed(evidence, most, "Rows the model knows least about")
+
+
+def confidently_wrong(evidence: Evidence) -> Markup:
+    """The rows that were answered wrongly with the most extreme probabilities."""
+    wrong = np.flatnonzero(evidence.wrong)
+    if not len(wrong):
+        return element("p", "No row was answered wrongly.")
+    most = wrong[np.argsort(-np.abs(evidence.p[wrong] - 0.5), kind="stable")[:_LISTED]]
+    return _listed(evidence, most, "Rows most confidently wrong")
+
+
+def _listed(evidence: Evidence, rows: np.ndarray, caption: str) -> Markup:
+    _, variance = evidence.classifier.predict_latent(evidence.rows.X[rows])
+    names, values = row_values(evidence, rows)
+    header = ["Row", f"P({evidence.labels[1]})", "Came", "Latent variance", *names]
+    lines = [
+        [int(row), float(evidence.p[row]), evidence.labels[evidence.y[row]], float(v), *of_row]
+        for row, v, of_row in zip(rows, variance, values, strict=True)
+    ]
+    return table(caption, header, lines)
+
+
+def _prior_variance(evidence: Evidence, X: np.ndarray) -> float:
+    """The mean of k(x, x)."""
+    with computing_in(np.dtype(np.float64)):
+        Z = evidence.classifier._standardiser(X)
+        return float(np.mean(np.asarray(evidence.classifier.kernel_.diagonal(Z))))
+
+
+def _unit(evidence: Evidence) -> str:
+    lengthscale = evidence.classifier.kernel_.input_scale()
+    return "standard deviations" if lengthscale is None else "lengthscales"
+
+
+def _thinned(n: int) -> np.ndarray:
+    if n <= _MOST_DOTS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, _MOST_DOTS, replace=False))
+
+
+def _how_many(shown: int, rows: int) -> str:
+    if shown == rows:
+        return "All held-out rows are shown."
+    return f"Shown: {shown:,} of {rows:,} rows, drawn at random."
