@@ -29,7 +29,9 @@ class Nameless(NamedTuple):
                 )
             return self.names.index(wanted)
         if not 0 <= wanted < len(self.names):
-            raise ValueError(f"there is no input {wanted}; they go from 0 to {len(self.names) - 1}.")
+            raise ValueError(
+                f"there is no input {wanted}; they go from 0 to {len(self.names) - 1}."
+            )
         return int(wanted)
 
     def sample(self, most: int, seed: int = 0) -> Float[np.ndarray, "n D"]:
@@ -47,7 +49,9 @@ def without_names(
     Names are `feature_names`, else those the classifier was fitted with, else x0, x1, ...
     """
     check_is_fitted(classifier)
-    names = getattr(classifier, "feature_names_in_", None) if feature_names is None else feature_names
+    names = (
+        getattr(classifier, "feature_names_in_", None) if feature_names is None else feature_names
+    )
     plain = copy(classifier)
     plain.__dict__.pop("feature_names_in_", None)
     # A table's columns are compared with those of the fit; an array has nothing to compare.

@@ -84,9 +84,7 @@ def shuffled_change(rows: Nameless, seed: int = 0) -> Float[np.ndarray, " D"]:
     return change
 
 
-def strongest(
-    relevance: Relevance, shuffled: Float[np.ndarray, " D"] | None = None
-) -> list[int]:
+def strongest(relevance: Relevance, shuffled: Float[np.ndarray, " D"] | None = None) -> list[int]:
     """The inputs in falling order: as the kernel ranks them, or as shuffling does if it cannot."""
     by = relevance.change if relevance.per_input or shuffled is None else shuffled
     return [int(column) for column in np.argsort(-by, kind="stable")]

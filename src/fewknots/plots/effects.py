@@ -39,7 +39,9 @@ class EffectDisplay:
         return self
 
 
-def plot_effects(classifier: Any, X: Any, feature: int | str | None = None, *, ax: Any = None) -> Any:
+def plot_effects(
+    classifier: Any, X: Any, feature: int | str | None = None, *, ax: Any = None
+) -> Any:
     """Draw how `feature` (a name or number; None: the most relevant) moves the probability.
 
     Several inputs go side by side into several axes, one call each. Returns the ax.

@@ -27,7 +27,9 @@ class ReliabilityDisplay:
         """Predict, count and draw, for any classifier of two classes."""
         p = estimator.predict_proba(X)[:, 1]
         positive = estimator.classes_[1]
-        return cls.from_predictions(np.asarray(y) == positive, p, bins=bins, positive=positive, ax=ax)
+        return cls.from_predictions(
+            np.asarray(y) == positive, p, bins=bins, positive=positive, ax=ax
+        )
 
     @classmethod
     def from_predictions(

@@ -73,7 +73,9 @@ class Axes:
         self._names = x_name, y_name
         across = ticks(*x) if x_ticks is None else x_ticks
         self._x_ticks = [(place, short(place)) for place in across]
-        self._y_ticks = [(place, short(place)) for place in ticks(*y)] if y_ticks is None else y_ticks
+        self._y_ticks = (
+            [(place, short(place)) for place in ticks(*y)] if y_ticks is None else y_ticks
+        )
         self._marks: list[Markup] = []
 
     # --- marks --------------------------------------------------------------------------------
@@ -100,7 +102,9 @@ class Axes:
         for (across, up, size), title in zip(places, told, strict=True):
             children = [] if title is None else [title]
             self._marks.append(
-                element("circle", *children, cx=float(across), cy=float(up), r=float(size), class_=kind)
+                element(
+                    "circle", *children, cx=float(across), cy=float(up), r=float(size), class_=kind
+                )
             )
 
     def many_dots(self, x: Any, y: Any, kind: str) -> None:
@@ -151,8 +155,12 @@ class Axes:
         )
 
     def _grid(self) -> list[Markup]:
-        down = "".join(f"M{self.x(p):.1f} {self.y.begin:.1f}V{self.y.end:.1f}" for p, _ in self._x_ticks)
-        along = "".join(f"M{self.x.begin:.1f} {self.y(p):.1f}H{self.x.end:.1f}" for p, _ in self._y_ticks)
+        down = "".join(
+            f"M{self.x(p):.1f} {self.y.begin:.1f}V{self.y.end:.1f}" for p, _ in self._x_ticks
+        )
+        along = "".join(
+            f"M{self.x.begin:.1f} {self.y(p):.1f}H{self.x.end:.1f}" for p, _ in self._y_ticks
+        )
         return [element("path", d=down + along, class_="grid")]
 
     def _labels(self) -> list[Markup]:
@@ -169,7 +177,14 @@ class Axes:
         x_name, y_name = map(_cut, self._names)
         if x_name:
             labels.append(
-                element("text", x_name, x=middle_x, y=self.height - 6, text_anchor="middle", class_="name")
+                element(
+                    "text",
+                    x_name,
+                    x=middle_x,
+                    y=self.height - 6,
+                    text_anchor="middle",
+                    class_="name",
+                )
             )
         if y_name:
             turned = f"translate(11 {middle_y:g}) rotate(-90)"
@@ -187,7 +202,9 @@ def key(*entries: tuple[str, str]) -> Markup:
     """What the colours mean: (CSS class, words) for each."""
     return element(
         "p",
-        join((element("span", element("i", class_=kind), " ", words) for kind, words in entries), " "),
+        join(
+            (element("span", element("i", class_=kind), " ", words) for kind, words in entries), " "
+        ),
         class_="key",
     )
 

@@ -43,7 +43,9 @@ def how_to_load(evidence: Evidence) -> Markup:
         f"model = load({str(file)!r})\n"
         "model.predict_proba(rows)  # columns as in training\n"
     )
-    return join([element("h3", "How to load it"), element("pre", element("code", code), tabindex="0")])
+    return join(
+        [element("h3", "How to load it"), element("pre", element("code", code), tabindex="0")]
+    )
 
 
 def _standardised(classifier: Any) -> str:
@@ -70,4 +72,7 @@ def _flat(about: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
         if isinstance(value, Mapping):
             yield from _flat(value, f"{before}{name}, ")
         else:
-            yield f"{before}{name}", ", ".join(map(str, value)) if isinstance(value, list) else value
+            yield (
+                f"{before}{name}",
+                ", ".join(map(str, value)) if isinstance(value, list) else value,
+            )

@@ -34,7 +34,10 @@ def variance_by_distance(evidence: Evidence) -> Markup:
     axes.many_dots(distance[~wrong], variance[~wrong], "negative")
     axes.many_dots(distance[wrong], variance[wrong], "positive")
     near = distance <= np.median(distance)
-    close, far = float(variance[near].mean()), float(variance[~near].mean()) if (~near).any() else None
+    close, far = (
+        float(variance[near].mean()),
+        float(variance[~near].mean()) if (~near).any() else None,
+    )
     alternative = (
         f"Latent variance of {counted(len(rows), 'row')} against their distance to the nearest "
         f"inducing point. The nearer half has a mean variance of {short(close, 3)}, the farther "
@@ -46,7 +49,9 @@ def variance_by_distance(evidence: Evidence) -> Markup:
         + _how_many(len(rows), len(evidence.y))
     )
     return figure(
-        axes.svg(alternative), caption, key(("positive", "answered wrongly"), ("negative", "rightly"))
+        axes.svg(alternative),
+        caption,
+        key(("positive", "answered wrongly"), ("negative", "rightly")),
     )
 
 

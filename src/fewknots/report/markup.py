@@ -11,7 +11,9 @@ from html import escape
 # Characters that XML and HTML have no way to hold, not even escaped, and the marks that turn the
 # direction of a line of text around: shown as a replacement sign, so that no text hides another.
 _FORBIDDEN = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)}
-_FORBIDDEN |= dict.fromkeys([*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd")
+_FORBIDDEN |= dict.fromkeys(
+    [*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd"
+)
 _FORBIDDEN |= dict.fromkeys([*range(0xD800, 0xE000), 0xFFFE, 0xFFFF], "\ufffd")
 _WITHOUT_END = {"meta", "link", "br", "hr"}
 

@@ -83,8 +83,9 @@ def page(evidence: Evidence, title: str) -> str:
 
 def _sections(evidence: Evidence) -> list[tuple[str, str, list[Markup]]]:
     """(id, heading, contents) of each."""
-    nothing_to_rank = ranking.no_ranking(evidence)
-    curves = [ranking.roc(evidence), ranking.precision_recall(evidence)]
+    ranked = ranking.no_ranking(evidence)
+    if ranked is None:
+        ranked = _grid(ranking.roc(evidence), ranking.precision_recall(evidence))
     surface = inputs.decision_surface(evidence)
     fitted = training.training_figures(evidence)
     return [
@@ -94,11 +95,7 @@ def _sections(evidence: Evidence) -> list[tuple[str, str, list[Markup]]]:
             "Do the probabilities mean what they say?",
             [_grid(calibration.reliability_diagram(evidence), calibration.histogram(evidence))],
         ),
-        (
-            "ranking",
-            "Ranking",
-            [_grid(*curves) if nothing_to_rank is None else nothing_to_rank],
-        ),
+        ("ranking", "Ranking", [ranked]),
         (
             "doubt",
             "What the model does not know",
@@ -122,8 +119,7 @@ def _sections(evidence: Evidence) -> list[tuple[str, str, list[Markup]]]:
         (
             "training",
             "How training went",
-            [training.training_sentence(evidence), _grid(*fitted)] if fitted else
-            [training.training_sentence(evidence)],
+            [training.training_sentence(evidence), *([_grid(*fitted)] if fitted else [])],
         ),
         ("card", "Model card", [card.model_card(evidence), card.how_to_load(evidence)]),
     ]

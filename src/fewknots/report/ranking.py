@@ -20,7 +20,11 @@ _OTHERS = ("other", "other dashed")  # lines of the baselines
 def roc(evidence: Evidence) -> Markup:
     """True against false positives, for every threshold."""
     axes = Axes(
-        _UNIT, _UNIT, x_name="false positive rate", y_name="true positive rate", x_ticks=_PLACES,
+        _UNIT,
+        _UNIT,
+        x_name="false positive rate",
+        y_name="true positive rate",
+        x_ticks=_PLACES,
         height=300,
     )
     axes.line([0, 1], [0, 1], "reference")
@@ -67,9 +71,7 @@ def no_ranking(evidence: Evidence) -> Markup | None:
 def _curves(evidence: Evidence) -> list[tuple[str, Float[np.ndarray, " N"], str]]:
     """The predictors that rank at all (a majority class does not), the model's drawn last."""
     ranking = [(name, p) for name, p in evidence.baselines.items() if np.ptp(p) > 0]
-    others = [
-        (name, p, kind) for (name, p), kind in zip(ranking, _OTHERS, strict=False)
-    ]
+    others = [(name, p, kind) for (name, p), kind in zip(ranking, _OTHERS, strict=False)]
     return [*others, (MODEL, evidence.p, "positive")]
 
 

@@ -112,6 +112,4 @@ def _entry(value: float | None, around: tuple[float, float] | None) -> Entry:
     low, high = around
     decimals = 4 if abs(value) < 10 else 2
     interval = f"{low:.{decimals}f} to {high:.{decimals}f}"
-    return Entry(
-        join([f"{value:.{decimals}f}", element("small", interval)], " "), float(value)
-    )
+    return Entry(join([f"{value:.{decimals}f}", element("small", interval)], " "), float(value))

@@ -38,7 +38,9 @@ def training_sentence(evidence: Evidence) -> Markup:
     seconds = history.get("seconds", ())
     took = f" in {short(float(seconds[-1]), 3)} seconds" if len(seconds) else ""
     ended = "converged" if classifier.converged_ else "ended before it had converged"
-    kind = "a lower bound on the log evidence" if classifier.evidence_is_bound_ else "a log evidence"
+    kind = (
+        "a lower bound on the log evidence" if classifier.evidence_is_bound_ else "a log evidence"
+    )
     return element(
         "p",
         f"Training {ended} after {counted(classifier.n_iter_, 'iteration')}{took}, with {kind} of "
