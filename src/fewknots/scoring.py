@@ -2,13 +2,13 @@
 
 With p_n the probability given to the positive class and y_n ∈ {0, 1} what came:
 
-| score | formula                                             | best | says                          |
-|-------|-----------------------------------------------------|------|-------------------------------|
-| nlp   | mean of -log p(y_n)                                 | 0    | nats of surprise a row        |
-| brier | mean of (p_n - y_n)²                                | 0    | squared error                 |
-| error | share of rows with the less probable class          | 0    | wrong answers                 |
-| auc   | P(p of a positive row > p of a negative one)        | 1    | ranking; ties count one half  |
-| ece   | Σ_b n_b/N · abs(mean p - mean y), ten equal bins    | 0    | calibration                   |
+| score | formula                                          | best | says                         |
+|-------|--------------------------------------------------|------|------------------------------|
+| nlp   | mean of -log p(y_n)                              | 0    | nats of surprise a row       |
+| brier | mean of (p_n - y_n)²                             | 0    | squared error                |
+| error | share of rows with the less probable class       | 0    | wrong answers                |
+| auc   | P(p of a positive row > p of a negative one)     | 1    | ranking; ties count one half |
+| ece   | Σ_b n_b/N · abs(mean p - mean y), ten equal bins | 0    | calibration                  |
 
 All five are functions of *weighted* rows sorted by p, so that a bootstrap resample is nothing but
 another vector of weights: one sort serves them all, and a resample costs O(N).

@@ -1,10 +1,15 @@
 """Numbers about a classifier, against what they must be by construction."""
 
+from types import SimpleNamespace
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from fewknots import GPClassifier
+from fewknots.data.standardise import Standardiser
 from fewknots.explain import (
+    Nameless,
     distance_to_points,
     effect,
     kernel_relevance,
@@ -15,7 +20,7 @@ from fewknots.explain import (
     without_names,
 )
 from fewknots.explain.history import clock, settled_range
-from fewknots.kernels import RBF, Linear, Matern32
+from fewknots.kernels import RBF, Constant, Linear, Matern32
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +30,13 @@ def rows(moons):
     return without_names(classifier, X, ["bent", "straight", "noise"])
 
 
-def _with_kernel(kernel, X, y, **options):
-    options = {"n_inducing": 5, "learn_kernel": False, "learn_inducing": False} | options
-    return without_names(GPClassifier(kernel, random_state=0, **options).fit(X, y), X)
+def _with_kernel(kernel, X, standardize=True):
+    """What relevance and distance ask of a classifier: its kernel, its units, its points."""
+    ones = np.ones(len(X))
+    standardiser = Standardiser.fitted(X, ones) if standardize else Standardiser.identity(3)
+    kernel = kernel.prepared(np.ones(3))
+    parts = {"kernel_": kernel, "_standardiser": standardiser, "inducing_points_": X[:5]}
+    return Nameless(SimpleNamespace(**parts), X, ("a", "b", "c"))
 
 
 def test_relevance_finds_the_input_that_does_nothing(rows):
@@ -39,27 +48,33 @@ def test_relevance_finds_the_input_that_does_nothing(rows):
 
 
 @pytest.mark.parametrize("standardize", [True, False])
-def test_relevance_is_the_priors_own_increment(moons, standardize):
-    """Against functions drawn from the prior at x and x + one standard deviation."""
-    X, y = moons
+def test_relevance_is_the_priors_own_increment(moons, standardize, float64):
+    """Against the kernel's covariances at the rows and one standard deviation beside them."""
+    X, _ = moons
     kernel = RBF(lengthscale=[0.5, 2.0, 9.0], variance=1.7) + Linear(variance=[0.1, 0.2, 0.3])
-    found = kernel_relevance(_with_kernel(kernel, X, y, standardize=standardize))
-    Z = (X - X.mean(axis=0)) / X.std(axis=0) if standardize else X
+    rows = _with_kernel(kernel, X, standardize)
+    change = kernel_relevance(rows).change
+    kernel = rows.classifier.kernel_
+    Z = rows.classifier._standardiser(X)
     for column, step in enumerate(Z.std(axis=0)):
         moved = Z.copy()
         moved[:, column] += step
-        increments = kernel.diagonal(Z) + kernel.diagonal(moved) - 2 * np.diag(kernel(Z, moved))
-        assert found.change[column] == pytest.approx(np.sqrt(np.mean(increments)), rel=1e-4)
+        here, there = jnp.asarray(Z), jnp.asarray(moved)
+        across = jnp.diag(kernel(here, there))
+        increments = kernel.diagonal(here) + kernel.diagonal(there) - 2 * across
+        assert change[column] == pytest.approx(np.sqrt(np.mean(increments)), rel=1e-6)
 
 
 def test_relevance_of_products_and_of_kernels_without_ard(moons):
-    X, y = moons
-    product = kernel_relevance(_with_kernel(RBF(lengthscale=[0.5, 5.0, 50.0]) * Matern32(), X, y))
-    assert list(np.argsort(-product.change)) == [0, 1, 2]
-    alike = kernel_relevance(_with_kernel(RBF(ard=False), X, y))
+    X, _ = moons
+    product = RBF(lengthscale=[0.5, 5.0, 50.0]) * Matern32(lengthscale=100.0)
+    assert strongest(kernel_relevance(_with_kernel(product, X))) == [0, 1, 2]
+    alike = kernel_relevance(_with_kernel(RBF(ard=False), X))
     assert not alike.per_input
     assert np.ptp(alike.change) < 1e-12
     assert strongest(alike, np.array([0.1, 0.3, 0.2])) == [1, 2, 0]
+    nothing = kernel_relevance(_with_kernel(Constant(), X))
+    assert np.all(nothing.share == 0)
 
 
 def test_effect_is_the_mean_over_rows_inside_its_band(rows):
@@ -73,10 +88,10 @@ def test_effect_is_the_mean_over_rows_inside_its_band(rows):
     assert found.span > effect(rows, 2).span
 
 
-def test_effect_of_a_few_values_has_only_those(moons):
-    X, y = moons
-    X = np.column_stack([X[:, :2], X[:, 2] > -1.0])
-    found = effect(_with_kernel("rbf", X, y, likelihood="logit"), 2)
+def test_effect_of_a_few_values_has_only_those(rows):
+    X = rows.X.copy()
+    X[:, 2] = X[:, 2] > -1.0
+    found = effect(rows._replace(X=X), 2)
     assert found.separate
     assert found.values.tolist() == [0.0, 1.0]
 
@@ -118,15 +133,16 @@ def test_two_inputs_to_show_have_more_than_two_values(rows):
 
 
 def test_distance_is_in_lengthscales(moons):
-    X, y = moons
-    rows = _with_kernel(RBF(lengthscale=[1.0, 2.0, 4.0]), X, y, standardize=False)
-    points = rows.classifier.inducing_points_
-    assert np.allclose(distance_to_points(rows.classifier, points), 0.0)
-    far = points[:1] + [0.0, 0.0, 400.0]
+    X, _ = moons
+    classifier = _with_kernel(RBF(lengthscale=[1.0, 2.0, 4.0]), X, standardize=False).classifier
+    points = classifier.inducing_points_
+    assert np.allclose(distance_to_points(classifier, points), 0.0)
+    far = points[:1] + np.array([0.0, 0.0, 400.0])
     among_all = np.sqrt((((far - points) / [1.0, 2.0, 4.0]) ** 2).sum(axis=1)).min()
-    assert distance_to_points(rows.classifier, far) == pytest.approx(among_all)
-    straight = _with_kernel(Linear(), X, y)
-    assert np.all(np.isfinite(distance_to_points(straight.classifier, X)))
+    assert distance_to_points(classifier, far) == pytest.approx(among_all)
+    straight = _with_kernel(Linear(), X).classifier
+    scaled = (X - points[0]) / X.std(axis=0)
+    assert np.all(distance_to_points(straight, X) <= np.linalg.norm(scaled, axis=1) + 1e-9)
 
 
 def test_names(rows, moons):
@@ -142,9 +158,9 @@ def test_names(rows, moons):
 def test_history():
     assert clock({"seconds": np.array([0.5]), "iteration": np.array([1])})[1] == "seconds"
     assert clock({"bound": np.zeros(3)})[0].tolist() == [1.0, 2.0, 3.0]
-    bound = np.concatenate([[-1e6], np.linspace(-50, -40, 19)])
+    bound = np.concatenate([[-1e6], np.linspace(-50, -41, 19)])
     low, high = settled_range(bound)
-    assert -52 < low < -50
-    assert -40 < high < -39
+    assert -51 < low < -49
+    assert -41 < high < -40
     low, high = settled_range(np.array([3.0]))
     assert low < 3.0 < high

@@ -55,11 +55,11 @@ def open_page(browser, address):
 def test_every_figure_is_there_and_has_words(open_page):
     page = open_page()
     pictures = page.locator("svg[role=img]")
-    assert pictures.count() == 12
+    assert pictures.count() == 13
     for picture in pictures.all():
         box = picture.bounding_box()
         assert box["width"] > 250
-        assert box["height"] > 70
+        assert box["height"] > 40
         assert picture.get_attribute("aria-label")
     loaded = page.evaluate(
         """async () => { const image = new Image();
@@ -114,7 +114,8 @@ def test_nothing_overflows(open_page, width):
 def test_dark_mode_and_print_have_their_own_colours(open_page):
     def paper_and_ink(page):
         return page.evaluate(
-            "(({backgroundColor, color}) => [backgroundColor, color])(getComputedStyle(document.body))"
+            """() => { const style = getComputedStyle(document.body);
+            return [style.backgroundColor, style.color]; }"""
         )
 
     light, dark = open_page(), open_page(color_scheme="dark")

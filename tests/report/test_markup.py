@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewknots.report.axes import spread, ticks
@@ -23,6 +23,7 @@ def test_elements_escape_what_is_not_markup():
 
 
 @given(st.text())
+@settings(max_examples=50, deadline=None)
 def test_no_text_becomes_a_tag(text):
     written = element("p", text, title=text)
     assert written.count("<") == 2

@@ -2,8 +2,8 @@ r"""How one input moves the prediction, the other inputs being what they are.
 
 For each value v of input d all of a sample of rows get that value, and what the model then says is
 averaged over them (partial dependence): the curve is the mean probability. The band is the mean of
-the rows' own 95 % bands, from the latent function at μ ± 1.96 σ. As the standard deviation of a mean
-is at most the mean of the standard deviations, it is never too narrow for what it shows.
+the rows' own 95 % bands, from the latent function at μ ± 1.96 σ. As the standard deviation of a
+mean is at most the mean of the standard deviations, it is not too narrow for what it shows.
 """
 
 from typing import NamedTuple

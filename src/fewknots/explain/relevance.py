@@ -5,9 +5,9 @@ is then expected, before it has seen a label, to change by
 
     √E[(f(x') - f(x))²] = √(k(x, x) + k(x', x') - 2 k(x, x')).
 
-For a stationary kernel that is √(2v(1 - ρ(s_d²/ℓ_d²))): close to 0 for an input whose lengthscale has
-grown long, and √(2v) for one along which f forgets itself within s_d. For a linear kernel it is
-s_d √variance_d. Three numbers for each input, E k(x, x), E k(x', x') and E k(x, x'), are enough:
+For a stationary kernel that is √(2v(1 - ρ(s_d²/ℓ_d²))): close to 0 for an input whose lengthscale
+has grown long, and √(2v) for one along which f forgets itself within s_d. For a linear kernel it
+is s_d √variance_d. Three numbers for each input, E k(x, x), E k(x', x') and E k(x, x'), are enough:
 those of a sum are sums, those of a product (taking its factors as independent) products.
 
 **Shuffling** asks the predictions instead: by how much do probabilities change when a column is
@@ -17,6 +17,7 @@ so knows nothing of single ones.
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -101,7 +102,8 @@ def _moved(kernel: Any, step: np.ndarray, mean: np.ndarray) -> _Moved:
     if isinstance(kernel, Stationary):
         still = float(kernel.variance) * everywhere
         r2 = np.square(step / np.asarray(kernel.lengthscale, np.float64))
-        return _Moved(still, still * np.asarray(kernel.correlation(r2), np.float64), still)
+        correlation = np.asarray(kernel.correlation(jnp.asarray(r2[None])), np.float64)[0]
+        return _Moved(still, still * correlation, still)
     if isinstance(kernel, Linear):
         variance = np.asarray(kernel.variance, np.float64) * everywhere
         still = np.sum(variance * (np.square(step) + np.square(mean))) * everywhere

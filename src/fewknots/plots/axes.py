@@ -1,4 +1,4 @@
-"""Where to draw, and in which colours. matplotlib is imported when the first picture is asked for."""
+"""Where to draw, and in which colours; matplotlib is imported with the first picture."""
 
 from typing import Any
 

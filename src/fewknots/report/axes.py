@@ -4,7 +4,7 @@ Colours are CSS classes (page.css gives them for light, dark and paper), text is
 own font, and a figure's width is 360 units, so that on a phone it is as large as it is drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil, floor, isfinite, log10
 from typing import Any, NamedTuple
 
@@ -13,10 +13,15 @@ import numpy as np
 from .markup import Markup, element, join
 from .numbers import short
 
+Number = int | float | np.integer
+
 WIDTH = 360.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 10.0, 10.0, 40.0
 _TICK = 4.0
 _CHARACTERS = 46  # of an axis's name, before it is cut
+_CHARACTER = 6.3  # the width of one, roughly
+
+UNIT = (-0.02, 1.02)  # a range for probabilities, with room for what lies at its ends
 
 
 class Scale(NamedTuple):
@@ -41,6 +46,14 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     return [round(i * step, 12 - floor(log10(step))) for i in range(first, last + 1)]
 
 
+def labelled(places: Sequence[float]) -> list[tuple[float, str]]:
+    """Ticks at these places, with their numbers."""
+    return [(place, short(place)) for place in places]
+
+
+PROBABILITIES = labelled([0.0, 0.25, 0.5, 0.75, 1.0])
+
+
 def spread(*values: Any, margin: float = 0.04) -> tuple[float, float]:
     """A range that holds all these values, with a margin; never of zero width."""
     everything = np.concatenate([np.ravel(np.asarray(v, np.float64)) for v in values])
@@ -63,19 +76,17 @@ class Axes:
         y_name: str = "",
         height: float = 270.0,
         left: float = _LEFT,
-        x_ticks: Sequence[float] | None = None,
+        bottom: float = _BOTTOM,
+        x_ticks: Sequence[tuple[float, str]] | None = None,
         y_ticks: Sequence[tuple[float, str]] | None = None,
     ) -> None:
-        """`left` is the room for the names along the y axis."""
+        """`left` and `bottom` are the room for what stands along the axes."""
         self.height = height
         self.x = Scale(*x, left, WIDTH - _RIGHT)
-        self.y = Scale(*y, height - _BOTTOM, _TOP)
+        self.y = Scale(*y, height - bottom, _TOP)
         self._names = x_name, y_name
-        across = ticks(*x) if x_ticks is None else x_ticks
-        self._x_ticks = [(place, short(place)) for place in across]
-        self._y_ticks = (
-            [(place, short(place)) for place in ticks(*y)] if y_ticks is None else y_ticks
-        )
+        self._x_ticks = labelled(ticks(*x)) if x_ticks is None else x_ticks
+        self._y_ticks = labelled(ticks(*y)) if y_ticks is None else y_ticks
         self._marks: list[Markup] = []
 
     # --- marks --------------------------------------------------------------------------------
@@ -119,7 +130,9 @@ class Axes:
         path = "".join(f"M{across:.1f} {a:.1f}V{b:.1f}" for across, a, b in places)
         self._marks.append(element("path", d=path, class_=f"line {kind}"))
 
-    def box(self, left: float, right: float, low: float, high: float, kind: str, says: str) -> None:
+    def box(
+        self, left: Number, right: Number, low: Number, high: Number, kind: str, says: str
+    ) -> None:
         """A filled rectangle, given by its edges, and what it tells the mouse."""
         x0, x1 = sorted((float(self.x(left)), float(self.x(right))))
         y0, y1 = sorted((float(self.y(low)), float(self.y(high))))
@@ -167,7 +180,7 @@ class Axes:
         bottom, left = self.y.begin, self.x.begin
         labels = [
             element("text", label, x=float(self.x(place)), y=bottom + 15, text_anchor="middle")
-            for place, label in self._x_ticks
+            for place, label in self._apart(self._x_ticks)
         ]
         labels += [
             element("text", label, x=left - 6, y=float(self.y(place)) + 4, text_anchor="end")
@@ -193,6 +206,15 @@ class Axes:
             )
         return labels
 
+    def _apart(self, marked: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
+        """The labels along the x axis, without those that would run into the one before."""
+        end = -WIDTH
+        for place, label in marked:
+            half = 0.5 * _CHARACTER * len(label)
+            if float(self.x(place)) - half > end:
+                yield place, label
+                end = float(self.x(place)) + half
+
     def _path(self, x: Any, y: Any) -> str:
         places = zip(self.x(x), self.y(y), strict=True)
         return "M" + "L".join(f"{across:.1f} {up:.1f}" for across, up in places)
@@ -209,9 +231,16 @@ def key(*entries: tuple[str, str]) -> Markup:
     )
 
 
-def figure(picture: Markup, caption: object, *above: Markup) -> Markup:
-    """A picture with its key and its caption."""
-    return element("figure", *above, picture, element("figcaption", caption))
+def class_key(labels: tuple[str, str]) -> Markup:
+    """The key of pictures that show both classes, the positive one first."""
+    negative, positive = labels
+    return key(("positive", positive), ("negative", negative))
+
+
+def figure(picture: Markup, caption: str | None, *above: Markup) -> Markup:
+    """A picture with its key above and its caption below."""
+    below = None if caption is None else element("figcaption", caption)
+    return element("figure", *above, picture, below)
 
 
 def _cut(name: str) -> str:

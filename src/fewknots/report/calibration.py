@@ -3,13 +3,11 @@
 import numpy as np
 
 from ..scoring import ReliabilityBin, reliability
-from .axes import Axes, figure, key, ticks
+from .axes import PROBABILITIES, UNIT, Axes, class_key, figure, ticks
 from .evidence import Evidence
 from .markup import Markup, join
 from .numbers import counted, percent, short
 
-_UNIT = (-0.02, 1.02)
-_PROBABILITIES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _LARGEST = 9.0
 _BINS = 20  # of the histogram
 
@@ -20,12 +18,13 @@ def reliability_diagram(evidence: Evidence) -> Markup:
     bins = reliability(evidence.p, evidence.y)
     predicted, observed, count, low, high = map(np.array, zip(*bins, strict=True))
     axes = Axes(
-        _UNIT,
-        _UNIT,
+        UNIT,
+        UNIT,
         x_name=f"predicted probability of {positive}",
         y_name="observed share",
-        height=300,
-        x_ticks=_PROBABILITIES,
+        height=300.0,
+        x_ticks=PROBABILITIES,
+        y_ticks=PROBABILITIES,
     )
     axes.line([0, 1], [0, 1], "reference")
     axes.whiskers(predicted, low, high, "positive")
@@ -55,8 +54,8 @@ def histogram(evidence: Evidence) -> Markup:
         (-highest[0], highest[1]),
         x_name=f"predicted probability of {positive}",
         y_name="rows",
-        height=300,
-        x_ticks=_PROBABILITIES,
+        height=300.0,
+        x_ticks=PROBABILITIES,
         y_ticks=_both_ways(highest[0], highest[1]),
     )
     for kind, label, sign, count in zip(
@@ -81,15 +80,21 @@ def histogram(evidence: Evidence) -> Markup:
         f"Predicted probabilities by what came true. {percent(certain)} of the rows are answered "
         "with more than 95 % certainty."
     )
-    return figure(
-        axes.svg(alternative), caption, key(("positive", positive), ("negative", negative))
-    )
+    return figure(axes.svg(alternative), caption, class_key(evidence.named_labels))
 
 
 def _counts(bins: list[ReliabilityBin]) -> Markup:
     """The strip below the diagram: a bar for each bin."""
-    highest = max(b.count for b in bins)
-    axes = Axes(_UNIT, (0.0, 1.1 * highest), y_name="rows", height=90, x_ticks=(), y_ticks=[])
+    highest = float(max(b.count for b in bins))
+    axes = Axes(
+        UNIT,
+        (0.0, 1.1 * highest),
+        y_name="rows",
+        height=64.0,
+        bottom=4.0,
+        x_ticks=[],
+        y_ticks=[(highest, short(highest))],
+    )
     for b in bins:
         left = min(int(b.predicted * 10), 9) / 10
         axes.box(left + 0.01, left + 0.09, 0, b.count, "quiet", _bin_in_words(b))

@@ -4,15 +4,17 @@ import numpy as np
 
 from ..explain import distance_to_points
 from ..precision import computing_in
-from .axes import Axes, figure, key, spread
+from ..scoring import wilson
+from .axes import Axes, figure, key, labelled, spread
 from .evidence import Evidence
 from .markup import Markup, element
-from .numbers import counted, short
+from .numbers import counted, percent, short
 from .row_values import row_values
 from .tables import table
 
 _MOST_DOTS = 1500
 _LISTED = 10
+_GROUPS = 8
 
 
 def variance_by_distance(evidence: Evidence) -> Markup:
@@ -28,16 +30,14 @@ def variance_by_distance(evidence: Evidence) -> Markup:
         (0.0, spread(variance, [before])[1]),
         x_name=f"distance to the nearest point, in {_unit(evidence)}",
         y_name="latent variance",
-        height=300,
+        height=300.0,
     )
     axes.line([0.0, axes.x.high], [before, before], "reference")
     axes.many_dots(distance[~wrong], variance[~wrong], "negative")
     axes.many_dots(distance[wrong], variance[wrong], "positive")
     near = distance <= np.median(distance)
-    close, far = (
-        float(variance[near].mean()),
-        float(variance[~near].mean()) if (~near).any() else None,
-    )
+    close = float(variance[near].mean())
+    far = float(variance[~near].mean()) if (~near).any() else None
     alternative = (
         f"Latent variance of {counted(len(rows), 'row')} against their distance to the nearest "
         f"inducing point. The nearer half has a mean variance of {short(close, 3)}, the farther "
@@ -53,6 +53,34 @@ def variance_by_distance(evidence: Evidence) -> Markup:
         caption,
         key(("positive", "answered wrongly"), ("negative", "rightly")),
     )
+
+
+def errors_by_variance(evidence: Evidence) -> Markup:
+    """Whether doubt is worth something: the share of wrong answers, from sure to unsure rows."""
+    wrong = evidence.wrong[evidence.looked_at][np.argsort(evidence.variance, kind="stable")]
+    groups = np.array_split(wrong, min(_GROUPS, len(wrong)))
+    shares = [float(group.mean()) for group in groups]
+    around = np.array([wilson(s, len(g)) for s, g in zip(shares, groups, strict=True)])
+    places = np.arange(1.0, len(groups) + 1.0)
+    axes = Axes(
+        (0.5, len(groups) + 0.5),
+        (0.0, spread(around)[1]),
+        x_name="rows in equal groups, by rising latent variance",
+        y_name="share answered wrongly",
+        height=300.0,
+        x_ticks=labelled(list(places)),
+    )
+    for place, share, group in zip(places, shares, groups, strict=True):
+        says = f"group {place:.0f}: {percent(share)} of {counted(len(group), 'row')} wrong"
+        axes.box(place - 0.35, place + 0.35, 0.0, share, "positive", says)
+    axes.whiskers(places, *around.T, "ink")
+    told = ", ".join(percent(share) for share in shares)
+    alternative = f"Wrong answers in groups of rows, by rising latent variance: {told}."
+    caption = (
+        "Wrong answers among rows the model knows well (left) and badly (right), with 95 % "
+        "intervals."
+    )
+    return figure(axes.svg(alternative), caption)
 
 
 def least_known(evidence: Evidence) -> Markup:
@@ -73,7 +101,7 @@ def confidently_wrong(evidence: Evidence) -> Markup:
 def _listed(evidence: Evidence, rows: np.ndarray, caption: str) -> Markup:
     _, variance = evidence.classifier.predict_latent(evidence.rows.X[rows])
     names, values = row_values(evidence, rows)
-    header = ["Row", f"P({evidence.labels[1]})", "Came", "Latent variance", *names]
+    header = ["Row", f"P({evidence.labels[1]})", "Label", "Latent variance", *names]
     lines = [
         [int(row), float(evidence.p[row]), evidence.labels[evidence.y[row]], float(v), *of_row]
         for row, v, of_row in zip(rows, variance, values, strict=True)

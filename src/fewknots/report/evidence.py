@@ -14,6 +14,7 @@ from ..explain import (
     strongest,
     without_names,
 )
+from .numbers import cell
 
 _LATENT_ROWS = 20_000  # whose latent function is looked at
 
@@ -44,6 +45,14 @@ class Evidence(NamedTuple):
         """The two classes as text, the positive one last."""
         negative, positive = self.classifier.classes_
         return str(negative), str(positive)
+
+    @property
+    def named_labels(self) -> tuple[str, str]:
+        """The two classes as a key names them: "late = yes", or "class yes"."""
+        target = self.about.get("target")
+        before = "class " if target is None else f"{cell(target)} = "
+        negative, positive = self.labels
+        return before + negative, before + positive
 
     @property
     def order(self) -> list[int]:
@@ -102,7 +111,7 @@ def _positive(classes: np.ndarray, y: Any, n_rows: int) -> np.ndarray:
     if not np.all(known):
         row = int(np.argmin(known))
         raise ValueError(
-            f"the label of row {row} is {y[row]!r}, but the classifier knows {classes[0]!r} and "
-            f"{classes[1]!r}. (Rows are counted from 0.)"
+            f"the label of row {row} is {y.tolist()[row]!r}, but the classifier knows "
+            f"{' and '.join(map(repr, classes.tolist()))}. (Rows are counted from 0.)"
         )
     return positive.astype(np.int64)

@@ -1,7 +1,7 @@
 """The kernel's parameters in the units of the user's columns.
 
 The kernel sees inputs z = (x - mean) / scale. A distance in z is `scale` times as long in x, so a
-lengthscale ℓ is ℓ · scale there; and a linear part's variance is that of a slope squared, v / scale².
+lengthscale ℓ is ℓ · scale there; a linear part's variance is that of a slope, v / scale².
 """
 
 from collections.abc import Iterator

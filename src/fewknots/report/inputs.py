@@ -3,13 +3,13 @@
 import numpy as np
 
 from ..explain import Effect, effect, surface, two_to_show
-from .axes import WIDTH, Axes, figure, key, spread
+from .axes import PROBABILITIES, UNIT, WIDTH, Axes, class_key, figure, labelled, spread
 from .evidence import Evidence
 from .heat_map import heat_map, level_line
 from .hyperparameters import per_input
 from .markup import Markup, element
 from .numbers import counted, percent, short
-from .tables import table
+from .tables import Entry, table
 
 _BARS = 15
 _CURVES = 6
@@ -60,7 +60,7 @@ def input_table(evidence: Evidence) -> Markup:
         [
             evidence.rows.names[c],
             float(evidence.relevance.change[c]),
-            float(share[c]),
+            Entry(percent(float(share[c])), float(share[c])),
             float(evidence.shuffled[c]),
             *(float(values[c]) for values in parameters.values()),
         ]
@@ -115,20 +115,18 @@ def decision_surface(evidence: Evidence) -> Markup | None:
     points = found.points[inside.all(axis=1)]
     axes.many_dots(*points.T, "halo")
     axes.many_dots(*points.T, "knot")
-    negative, positive = evidence.labels
+    positive = evidence.labels[1]
     share = percent(float(np.mean(found.probability > 0.5)))
     others = " The other inputs are held at their medians." if found.held else ""
     alternative = (
-        f"Probability of {positive} over {found.names[0]} and {found.names[1]}. {share} of the area "
-        f"is above one half. {counted(len(points), 'inducing point')} in the picture.{others}"
+        f"Probability of {positive} over {found.names[0]} and {found.names[1]}. {share} of the "
+        f"area is above one half. {counted(len(points), 'inducing point')} in the picture.{others}"
     )
     caption = (
-        f"Colour: the probability of {positive}. Line: where it is one half. White rings: the points "
+        f"Colour: the probability of {positive}. Line: where it is one half. Rings: the points "
         f"that hold the model.{others}"
     )
-    return figure(
-        axes.svg(alternative), caption, key(("positive", positive), ("negative", negative))
-    )
+    return figure(axes.svg(alternative), caption, class_key(evidence.named_labels))
 
 
 def _curve(evidence: Evidence, found: Effect) -> Markup:
@@ -136,11 +134,12 @@ def _curve(evidence: Evidence, found: Effect) -> Markup:
     wide = spread(found.values, margin=0.15 if found.separate else 0.0)
     axes = Axes(
         wide,
-        (-0.02, 1.02),
+        UNIT,
         x_name=found.name,
         y_name=f"P({positive})",
-        height=230,
-        x_ticks=[float(v) for v in found.values] if found.separate else None,
+        height=230.0,
+        x_ticks=labelled([float(v) for v in found.values]) if found.separate else None,
+        y_ticks=PROBABILITIES,
     )
     if found.separate:
         axes.whiskers(found.values, found.low, found.high, "positive")
@@ -156,7 +155,7 @@ def _curve(evidence: Evidence, found: Effect) -> Markup:
         f"{found.probability[low]:.2f} at {short(float(found.values[low]))}, greatest "
         f"{found.probability[high]:.2f} at {short(float(found.values[high]))}."
     )
-    return figure(axes.svg(alternative), found.name)
+    return figure(axes.svg(alternative), None)
 
 
 def _cut(name: str) -> str:

@@ -1,8 +1,8 @@
 """HTML and SVG from Python, with escaping that cannot be forgotten.
 
-A text becomes markup in one place only, `element`, and there every child and every attribute that is
-not already `Markup` is escaped. So whatever a user's table holds (a column called `<script>`, a
-label with quotes) stays a text.
+A text becomes markup in one place only, `text`, through which every child and every attribute of
+an `element` goes unless it is `Markup` already. So whatever a user's table holds (a column called
+`<script>`, a label with quotes) stays a text.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ def text(value: object) -> Markup:
     return Markup(escape(str(value).translate(_FORBIDDEN), quote=True))
 
 
-def element(name: str, *children: object, **attributes: object) -> Markup:
+def element(name: str, /, *children: object, **attributes: object) -> Markup:
     """<name attribute="...">children</name>.
 
     Attributes that are None are left out. Names may end in _ (`class_`), and _ inside stands for a

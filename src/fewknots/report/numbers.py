@@ -33,12 +33,12 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value of a table as text; numbers in five digits, nothing longer than a line."""
+    """A value of a table as text; numbers in four digits, nothing longer than a line."""
     if value is None:
         return "–"
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float | np.floating):
-        return short(float(value), 5)
+        return short(float(value))
     written = str(value)
     return written if len(written) <= 60 else written[:59] + "…"

@@ -10,7 +10,17 @@ from typing import Any
 from ..container import replacing
 from . import calibration, card, doubt, inputs, ranking, summary, training
 from .evidence import Evidence, gather
-from .markup import Markup, element, join
+from .markup import Markup, element
+
+_LINKS = {
+    "scores": "Scores",
+    "probabilities": "Calibration",
+    "ranking": "Ranking",
+    "doubt": "Doubt",
+    "inputs": "Inputs",
+    "training": "Training",
+    "card": "Model card",
+}
 
 
 def write_report(
@@ -53,7 +63,7 @@ def write_report(
 def page(evidence: Evidence, title: str) -> str:
     """The HTML text."""
     sections = _sections(evidence)
-    links = [element("a", heading, href=f"#{name}") for name, heading, _ in sections]
+    links = [element("a", _LINKS[name], href=f"#{name}") for name, _, _ in sections]
     body = [
         element("header", element("h1", title), summary.task(evidence), summary.verdict(evidence)),
         element("nav", *links, aria_label="Sections"),
@@ -100,7 +110,7 @@ def _sections(evidence: Evidence) -> list[tuple[str, str, list[Markup]]]:
             "doubt",
             "What the model does not know",
             [
-                _grid(doubt.variance_by_distance(evidence)),
+                _grid(doubt.variance_by_distance(evidence), doubt.errors_by_variance(evidence)),
                 doubt.least_known(evidence),
                 doubt.confidently_wrong(evidence),
             ],

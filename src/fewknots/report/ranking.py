@@ -5,14 +5,12 @@ from jaxtyping import Float
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
 
 from ..scoring import scores
-from .axes import Axes, figure, key
+from .axes import PROBABILITIES, UNIT, Axes, figure, key
 from .evidence import Evidence
 from .markup import Markup, element
 from .numbers import percent, short
 from .summary import MODEL
 
-_UNIT = (-0.01, 1.01)
-_PLACES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _MOST_POINTS = 200
 _OTHERS = ("other", "other dashed")  # lines of the baselines
 
@@ -20,12 +18,13 @@ _OTHERS = ("other", "other dashed")  # lines of the baselines
 def roc(evidence: Evidence) -> Markup:
     """True against false positives, for every threshold."""
     axes = Axes(
-        _UNIT,
-        _UNIT,
+        UNIT,
+        UNIT,
         x_name="false positive rate",
         y_name="true positive rate",
-        x_ticks=_PLACES,
-        height=300,
+        x_ticks=PROBABILITIES,
+        y_ticks=PROBABILITIES,
+        height=300.0,
     )
     axes.line([0, 1], [0, 1], "reference")
     areas = {}
@@ -42,7 +41,15 @@ def roc(evidence: Evidence) -> Markup:
 
 def precision_recall(evidence: Evidence) -> Markup:
     """Precision against recall, for every threshold."""
-    axes = Axes(_UNIT, _UNIT, x_name="recall", y_name="precision", x_ticks=_PLACES, height=300)
+    axes = Axes(
+        UNIT,
+        UNIT,
+        x_name="recall",
+        y_name="precision",
+        x_ticks=PROBABILITIES,
+        y_ticks=PROBABILITIES,
+        height=300.0,
+    )
     rate = float(evidence.y.mean())
     axes.line([0, 1], [rate, rate], "reference")
     averages = {}

@@ -41,9 +41,11 @@ def task(evidence: Evidence) -> Markup:
         " rather than ",
         element("b", negative),
         f", predicted from {counted(n_inputs, 'input')} and checked on "
-        f"{counted(n_rows, 'row')} that were held out, {percent(float(evidence.y.mean()))} of them ",
+        f"{counted(n_rows, 'row')} that were held out, "
+        f"{percent(float(evidence.y.mean()))} of them ",
         element("b", positive),
-        f". The model is a Gaussian process held by {counted(len(classifier.inducing_points_), 'point')}",
+        ". The model is a Gaussian process held by "
+        + counted(len(classifier.inducing_points_), "point"),
         _learned_from(evidence),
         f" ({classifier.method_}, {classifier.likelihood} link).",
         class_="task",

@@ -50,7 +50,7 @@ def training_sentence(evidence: Evidence) -> Markup:
 
 def _curve(times, unit: str, values, name: str, limits: tuple[float, float], kind: str) -> Markup:
     shown = np.unique(np.linspace(0, len(times) - 1, _MOST_POINTS).astype(int))
-    axes = Axes(spread(times, margin=0.0), limits, x_name=unit, y_name=name, height=230)
+    axes = Axes(spread(times, margin=0.0), limits, x_name=unit, y_name=name, height=230.0)
     axes.line(times[shown], values[shown], kind)
     alternative = (
         f"{name} over {short(float(times[-1]), 3)} {unit}: from {short(float(values[0]), 4)} to "
