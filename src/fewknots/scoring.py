@@ -32,7 +32,7 @@ class ReliabilityBin(NamedTuple):
 
     predicted: float  # mean probability of the rows in the bin
     observed: float  # share of positive rows among them
-    count: int
+    count: int  # type: ignore[assignment]  # hides a method of tuples that nobody needs here
     low: float  # a 95 % interval for the observed share (Wilson's)
     high: float
 
@@ -68,9 +68,11 @@ def intervals(
     tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]
     found: dict[str, tuple[float, float] | None] = {}
     for name in SCORES:
-        values = [sample[name] for sample in drawn if sample[name] is not None]
-        low, high = np.percentile(values, tails) if values else (np.nan, np.nan)
-        found[name] = (float(low), float(high)) if values else None
+        values = [value for sample in drawn if (value := sample[name]) is not None]
+        found[name] = None
+        if values:
+            low, high = np.percentile(values, tails)
+            found[name] = float(low), float(high)
     return found
 
 

@@ -128,7 +128,7 @@ def test_two_inputs_to_show_have_more_than_two_values(rows):
     X = rows.X.copy()
     X[:, 0] = X[:, 0] > 0
     assert two_to_show(rows._replace(X=X), [0, 1, 2]) == (1, 2)
-    assert two_to_show(rows._replace(X=X[:, :2]), [0, 1]) == (1, 0)
+    assert two_to_show(rows._replace(X=X[:, :2]), [0, 1]) == (0, 1)
     assert two_to_show(rows, [0]) is None
 
 

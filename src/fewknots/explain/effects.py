@@ -44,7 +44,8 @@ def effect(rows: Nameless, column: int) -> Effect:
     if separate:
         values = distinct
     else:  # between the outer hundredths: a single far value would make the curve all axis
-        values = np.linspace(*np.quantile(rows.X[:, column], [0.01, 0.99]), _POINTS)
+        low, high = np.quantile(rows.X[:, column], [0.01, 0.99])
+        values = np.linspace(low, high, _POINTS)
     sample = rows.sample(_ROWS)
     made_up = np.repeat(sample[None], len(values), axis=0)
     made_up[:, :, column] = values[:, None]

@@ -44,13 +44,16 @@ def surface(rows: Nameless, columns: tuple[int, int], grid: int = 80) -> Surface
 
 
 def two_to_show(rows: Nameless, order: list[int]) -> tuple[int, int] | None:
-    """The first two of `order` with more than two distinct values; None with a single input."""
+    """The first two of `order` with more than two distinct values, the one on the left across.
+
+    None with a single input.
+    """
     if len(order) < 2:
         return None
     sample = rows.sample(10_000)
     broad = [c for c in order[:50] if len(np.unique(sample[:, c])) > _FEW]
     first, second, *_ = broad + [c for c in order if c not in broad]
-    return first, second
+    return min(first, second), max(first, second)
 
 
 def _axis(values: np.ndarray, grid: int) -> np.ndarray:

@@ -95,11 +95,6 @@ class Axes:
         """A line through points; `kind` is its CSS class."""
         self._marks.append(element("path", d=self._path(x, y), class_=f"line {kind}"))
 
-    def steps(self, x: Any, y: Any, kind: str) -> None:
-        """A line that goes sideways first and then up or down, as ROC curves do."""
-        x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-        self.line(np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1], kind)
-
     def band(self, x: Any, low: Any, high: Any, kind: str) -> None:
         """The area between two curves."""
         x = np.concatenate([x, np.asarray(x)[::-1]])
@@ -109,14 +104,10 @@ class Axes:
     def dots(self, x: Any, y: Any, radius: Any, kind: str, says: Sequence[str] = ()) -> None:
         """Circles; `says` is what each one tells the mouse."""
         places = zip(self.x(x), self.y(y), np.broadcast_to(radius, np.shape(x)), strict=True)
-        told = [element("title", saying) for saying in says] or [None] * len(np.ravel(x))
-        for (across, up, size), title in zip(places, told, strict=True):
-            children = [] if title is None else [title]
-            self._marks.append(
-                element(
-                    "circle", *children, cx=float(across), cy=float(up), r=float(size), class_=kind
-                )
-            )
+        for number, (across, up, size) in enumerate(places):
+            told = element("title", says[number]) if says else None
+            circle = {"cx": float(across), "cy": float(up), "r": float(size)}
+            self._marks.append(element("circle", told, **circle, class_=kind))
 
     def many_dots(self, x: Any, y: Any, kind: str) -> None:
         """Dots all alike, in one element: round ends of lines without length."""

@@ -25,7 +25,10 @@ def model_card(evidence: Evidence) -> Markup:
         *((name, short(value)) for name, value in of_the_whole(classifier.kernel_).items()),
         ("Likelihood", f"Bernoulli, {classifier.likelihood} link"),
         ("Method", f"{classifier.method_}, held by {points}"),
-        ("Classes", " and ".join(repr(label) for label in evidence.labels)),
+        (
+            "Classes",
+            f"{evidence.labels[0]} and {evidence.labels[1]}; probabilities are of the second",
+        ),
         ("Inputs", f"{len(evidence.rows.names):,}, {_standardised(classifier)}"),
         ("Arithmetic", str(classifier.posterior_.points.dtype)),
         ("Seed", "none given" if seed is None else cell(seed)),

@@ -65,7 +65,7 @@ def errors_by_variance(evidence: Evidence) -> Markup:
     axes = Axes(
         (0.5, len(groups) + 0.5),
         (0.0, spread(around)[1]),
-        x_name="rows in equal groups, by rising latent variance",
+        x_name="rows in equal groups, by latent variance",
         y_name="share answered wrongly",
         height=300.0,
         x_ticks=labelled(list(places)),
@@ -73,7 +73,7 @@ def errors_by_variance(evidence: Evidence) -> Markup:
     for place, share, group in zip(places, shares, groups, strict=True):
         says = f"group {place:.0f}: {percent(share)} of {counted(len(group), 'row')} wrong"
         axes.box(place - 0.35, place + 0.35, 0.0, share, "positive", says)
-    axes.whiskers(places, *around.T, "ink")
+    axes.whiskers(places, around[:, 0], around[:, 1], "ink")
     told = ", ".join(percent(share) for share in shares)
     alternative = f"Wrong answers in groups of rows, by rising latent variance: {told}."
     caption = (

@@ -7,7 +7,7 @@ from .axes import PROBABILITIES, UNIT, WIDTH, Axes, class_key, figure, labelled,
 from .evidence import Evidence
 from .heat_map import heat_map, level_line
 from .hyperparameters import per_input
-from .markup import Markup, element
+from .markup import Markup, element, join
 from .numbers import counted, percent, short
 from .tables import Entry, table
 
@@ -71,7 +71,11 @@ def input_table(evidence: Evidence) -> Markup:
     caption = "Inputs, with the kernel's parameters in their own units"
     if left_out:
         caption += f" (the strongest {len(shown)}; {left_out:,} more)"
-    return table(caption, header, rows)
+    note = (
+        "Change of f: as in the picture. Share: of the squared changes. Shuffled: how far the "
+        "probability moves when the input's values are dealt out anew among the rows."
+    )
+    return join([table(caption, header, rows), element("p", note, class_="note")])
 
 
 def effect_curves(evidence: Evidence) -> list[Markup]:
@@ -102,9 +106,10 @@ def decision_surface(evidence: Evidence) -> Markup | None:
     address = heat_map(found.probability)
     axes.add(element("image", href=address, preserveAspectRatio="none", **box))
     some = np.linspace(0, len(evidence.y) - 1, min(_DOTS, len(evidence.y))).astype(int)
-    rows, truth = evidence.rows.X[np.ix_(some, columns)], evidence.y[some]
-    axes.many_dots(*rows[truth == 0].T, "negative small")
-    axes.many_dots(*rows[truth == 1].T, "positive small")
+    rows, truth = evidence.rows.X[some][:, list(columns)], evidence.y[some]
+    axes.many_dots(rows[:, 0], rows[:, 1], "edge")  # so that blue can be seen on blue
+    for value, kind in enumerate(("negative small", "positive small")):
+        axes.many_dots(rows[truth == value, 0], rows[truth == value, 1], kind)
     pieces = level_line(found.across, found.up, found.probability, 0.5)
     path = "".join(
         f"M{axes.x(a[0]):.1f} {axes.y(a[1]):.1f}L{axes.x(b[0]):.1f} {axes.y(b[1]):.1f}"
@@ -113,8 +118,8 @@ def decision_surface(evidence: Evidence) -> Markup | None:
     axes.add(element("path", d=path, class_="line border"))
     inside = (found.points >= [across[0], up[0]]) & (found.points <= [across[1], up[1]])
     points = found.points[inside.all(axis=1)]
-    axes.many_dots(*points.T, "halo")
-    axes.many_dots(*points.T, "knot")
+    for kind in ("halo", "knot"):
+        axes.many_dots(points[:, 0], points[:, 1], kind)
     positive = evidence.labels[1]
     share = percent(float(np.mean(found.probability > 0.5)))
     others = " The other inputs are held at their medians." if found.held else ""

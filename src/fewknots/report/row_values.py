@@ -27,7 +27,7 @@ def _most_relevant(known: list[str], evidence: Evidence) -> list[int]:
 
     A recipe makes several inputs of a column and names them after it: "carrier=AA", "date: year".
     """
-    rank = {}
+    rank: dict[str, int] = {}
     for place, column in enumerate(evidence.order):
         rank.setdefault(evidence.rows.names[column], place)
 

@@ -1,5 +1,7 @@
 """The task in a sentence, whether the model was worth it, and the scores beside the baselines."""
 
+from typing import Any
+
 from ..scoring import SCORES, intervals, nlp_gain, scores
 from .evidence import Evidence
 from .markup import Markup, element, join
@@ -69,7 +71,7 @@ def score_table(evidence: Evidence) -> Markup:
     """Five scores with intervals: the model's, and the baselines' on the same rows."""
     affordable = _RESAMPLED_ROWS // len(evidence.y)
     resamples = min(max(affordable, _FEWEST_RESAMPLES), _MOST_RESAMPLES)
-    predictors = {MODEL: (evidence.p, evidence.log_p)}
+    predictors: dict[str, tuple[Any, Any]] = {MODEL: (evidence.p, evidence.log_p)}
     predictors |= {name: (p, None) for name, p in evidence.baselines.items()}
     rows = []
     for name, (p, log_p) in predictors.items():
