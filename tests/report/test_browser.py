@@ -104,7 +104,7 @@ def test_nothing_overflows(open_page, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     beyond = page.evaluate(
         """() => [...document.querySelectorAll("body *")]
-        .filter((e) => !e.closest(".scroll *, pre *, svg *"))
+        .filter((e) => !e.closest(".scroll *, svg *"))
         .filter((e) => e.getBoundingClientRect().right > innerWidth + 0.5)
         .map((e) => e.outerHTML.slice(0, 80))"""
     )

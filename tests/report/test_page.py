@@ -10,6 +10,7 @@ import pytest
 from fewknots import GPClassifier
 from fewknots.kernels import RBF, Constant, Linear
 from fewknots.report import write_report
+from fewknots.report.hyperparameters import formula, of_the_whole, per_input
 
 _HOSTILE = "<script>alert(1)</script>\"'&\u202e\x00"
 _QUICK = {"learn_kernel": False, "learn_inducing": False, "random_state": 0}
@@ -142,12 +143,53 @@ def test_tables_with_names_and_raw_rows(moons, tmp_path):
     X, y = moons
     frame = pd.DataFrame(X, columns=["height", "width", "age"])
     classifier = GPClassifier(n_inducing=5, **_QUICK).fit(frame, y)
-    raw = pa.table({"id": [f"case {i}" for i in range(80)], "width": X[:, 1]})
+    moments = pa.array(range(80), pa.timestamp("ns"))
+    raw = pa.table({"id": [f"case {i}" for i in range(80)], "width": X[:, 1], "seen": moments})
     text, _ = _report(tmp_path / "a.html", classifier, frame, y, rows=raw)
     assert "height" in text
     assert "case 1" in text
     write_report(tmp_path / "b.html", classifier, X, y, rows=raw)  # an array serves as well
     assert (tmp_path / "b.html").read_text() == text
+
+
+def test_model_card_holds_what_is_known_about_the_fit(fitted, tmp_path):
+    about = {
+        "target": "late",
+        "n_rows": 12345,
+        "model_file": "flights.fewknots",
+        "seed": 7,
+        "files": ["a.csv", "b.csv"],
+        "versions": {"fewknots": "9.9", "jax": "8.8"},
+        "hold_out": {"rows": 3, "scores": {"Gaussian process": {"nlp": 0.123456}}},
+    }
+    _, page = _report(tmp_path / "report.html", *fitted, about=about)
+    words = "".join(page.text)
+    for said in (
+        "Predicting late",
+        "learned from 12,345 rows",
+        "load('flights.fewknots')",
+        "Seed7",
+        "a.csv, b.csv",
+        "fewknots 9.9, jax 8.8",
+        "rows 3, scores (Gaussian process (nlp 0.1235))",
+        "Matern32 + Linear",
+        "Matern32 lengthscale",
+        "Linear variance per unit²",
+    ):
+        assert said in words
+
+
+def test_hyperparameters_are_in_the_users_units():
+    kernel = RBF(lengthscale=np.array([1.0, 2.0])) + Linear(variance=np.array(4.0), ard=False)
+    kernel = kernel + RBF(lengthscale=np.array(3.0), variance=np.array(2.5))
+    found = per_input(kernel, np.array([10.0, 0.5]))
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "RBF 1 lengthscale": [10.0, 1.0],
+        "Linear variance per unit²": [0.04, 16.0],
+        "RBF 2 lengthscale": [30.0, 1.5],
+    }
+    assert of_the_whole(kernel) == {"RBF 1 variance": 1.0, "RBF 2 variance": 2.5}
+    assert formula(kernel * RBF()) == "(RBF + Linear + RBF) × RBF"
 
 
 def test_errors_say_what_is_wrong(fitted, tmp_path):

@@ -1,7 +1,7 @@
 """The model card: what the model is, what made it, and how to use it."""
 
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -20,35 +20,27 @@ def model_card(evidence: Evidence) -> Markup:
     classifier = evidence.classifier
     points = counted(len(classifier.inducing_points_), "point")
     seed = classifier.random_state
-    pairs: list[tuple[object, object]] = [
-        ("Kernel", formula(classifier.kernel_)),
-        *((name, short(value)) for name, value in of_the_whole(classifier.kernel_).items()),
-        ("Likelihood", f"Bernoulli, {classifier.likelihood} link"),
-        ("Method", f"{classifier.method_}, held by {points}"),
-        (
-            "Classes",
-            f"{evidence.labels[0]} and {evidence.labels[1]}; probabilities are of the second",
-        ),
-        ("Inputs", f"{len(evidence.rows.names):,}, {_standardised(classifier)}"),
-        ("Arithmetic", str(classifier.posterior_.points.dtype)),
-        ("Seed", "none given" if seed is None else cell(seed)),
-        *((name, cell(value)) for name, value in _flat(evidence.about)),
-        ("This page", _versions()),
-    ]
-    return facts(pairs)
+    told = {
+        "Kernel": formula(classifier.kernel_),
+        **{name: short(value) for name, value in of_the_whole(classifier.kernel_).items()},
+        "Likelihood": f"Bernoulli, {classifier.likelihood} link",
+        "Method": f"{classifier.method_}, held by {points}",
+        "Classes": " and ".join(evidence.labels) + "; probabilities are of the second",
+        "Inputs": f"{len(evidence.rows.names):,}, {_standardised(classifier)}",
+        "Arithmetic": str(classifier.posterior_.points.dtype),
+        "Seed": "none given" if seed is None else cell(seed),
+    }
+    for name, value in evidence.about.items():
+        if name not in _SAID_ELSEWHERE:
+            told[_as_heading(str(name))] = _in_words(value)
+    return facts([*told.items(), ("This page", _versions())])
 
 
 def how_to_load(evidence: Evidence) -> Markup:
     """Three lines of Python."""
     file = evidence.about.get("model_file", "model.fewknots")
-    code = (
-        "from fewknots import load\n\n"
-        f"model = load({str(file)!r})\n"
-        "model.predict_proba(rows)  # columns as in training\n"
-    )
-    return join(
-        [element("h3", "How to load it"), element("pre", element("code", code), tabindex="0")]
-    )
+    code = f"from fewknots import load\n\nmodel = load({str(file)!r})\nmodel.predict_proba(rows)\n"
+    return join([element("h3", "How to load it"), element("pre", element("code", code))])
 
 
 def _standardised(classifier: Any) -> str:
@@ -67,15 +59,15 @@ def _versions() -> str:
     return ", ".join(named)
 
 
-def _flat(about: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """The entries of `about` that no other place on the page shows, inner ones by both names."""
-    for name, value in about.items():
-        if not before and name in _SAID_ELSEWHERE:
-            continue
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{name}, ")
-        else:
-            yield (
-                f"{before}{name}",
-                ", ".join(map(str, value)) if isinstance(value, list) else value,
-            )
+def _as_heading(name: str) -> str:
+    return f"{name[:1].upper()}{name[1:]}".replace("_", " ")
+
+
+def _in_words(value: Any, inside: bool = False) -> str:
+    """A value, a list of values, or names and values, on one line."""
+    if isinstance(value, Mapping):
+        pairs = ", ".join(f"{name} {_in_words(inner, True)}" for name, inner in value.items())
+        return f"({pairs})" if inside else pairs
+    if isinstance(value, list | tuple):
+        return ", ".join(_in_words(inner, True) for inner in value)
+    return cell(value)

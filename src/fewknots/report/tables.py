@@ -61,8 +61,11 @@ def _is_number(entry: Any) -> bool:
 
 
 def _cell(entry: Any, numeric: bool) -> Markup:
+    shown: object
+    value: Any
     shown, value = entry if isinstance(entry, Entry) else (cell(entry), entry)
     if numeric:
-        written = None if value is None else f"{float(value):.12g}"
+        known = value is not None and value == value
+        written = f"{float(value):.12g}" if known else None  # NaN has no place in an order
         return element("td", shown, class_="number", data_value=written)
     return element("td", shown, data_value=None if value == shown else value)
