@@ -121,9 +121,7 @@ class _SortedRows(NamedTuple):
 
     p: Float[np.ndarray, " N"]
     y: Float[np.ndarray, " N"]
-    loss: Float[np.ndarray, " N"]
-    squared: Float[np.ndarray, " N"]
-    wrong: Float[np.ndarray, " N"]
+    losses: Float[np.ndarray, "3 N"]  # -log p(y), squared error, wrong answer
     ties: Int[np.ndarray, " T"]  # where each run of equal probabilities begins
     bins: Int[np.ndarray, " B"]  # where each calibration bin begins
 
@@ -137,9 +135,7 @@ def _sorted_rows(p: Any, y: Any, log_p: Any) -> _SortedRows:
     return _SortedRows(
         p,
         y,
-        loss,
-        np.square(p - y),
-        wrong.astype(np.float64),
+        np.stack([loss, np.square(p - y), wrong]),
         _beginnings(p),
         _beginnings(_bin_of(p, _BINS)),
     )
@@ -148,11 +144,12 @@ def _sorted_rows(p: Any, y: Any, log_p: Any) -> _SortedRows:
 def _weighted_scores(rows: _SortedRows, weights: np.ndarray) -> dict[str, float | None]:
     total = weights.sum()
     positive = weights * rows.y
+    nlp, brier, error = rows.losses @ weights / total
     gaps = np.add.reduceat(weights * rows.p - positive, rows.bins)
     return {
-        "nlp": float(weights @ rows.loss / total),
-        "brier": float(weights @ rows.squared / total),
-        "error": float(weights @ rows.wrong / total),
+        "nlp": float(nlp),
+        "brier": float(brier),
+        "error": float(error),
         "auc": _auc(
             np.add.reduceat(positive, rows.ties), np.add.reduceat(weights - positive, rows.ties)
         ),

@@ -98,9 +98,12 @@ def test_texts_sort_as_texts(open_page):
     assert names == sorted(names, key=str.lower)
 
 
-@pytest.mark.parametrize("width", [320, 400, 1200])
-def test_nothing_overflows(open_page, width):
+@pytest.mark.parametrize(
+    ("width", "media"), [(320, "screen"), (400, "screen"), (1200, "screen"), (700, "print")]
+)
+def test_nothing_overflows(open_page, width, media):
     page = open_page(width)
+    page.emulate_media(media=media)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     beyond = page.evaluate(
         """() => [...document.querySelectorAll("body *")]

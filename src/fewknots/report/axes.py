@@ -16,7 +16,7 @@ from .numbers import short
 Number = int | float | np.integer
 
 WIDTH = 360.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 10.0, 10.0, 40.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 16.0, 10.0, 40.0
 _TICK = 4.0
 _CHARACTERS = 46  # of an axis's name, before it is cut
 _CHARACTER = 6.3  # the width of one, roughly
@@ -75,18 +75,21 @@ class Axes:
         x_name: str = "",
         y_name: str = "",
         height: float = 270.0,
-        left: float = _LEFT,
+        left: float | None = None,
         bottom: float = _BOTTOM,
         x_ticks: Sequence[tuple[float, str]] | None = None,
         y_ticks: Sequence[tuple[float, str]] | None = None,
     ) -> None:
-        """`left` and `bottom` are the room for what stands along the axes."""
+        """`left` and `bottom` are the room for what stands along the axes; None: as it needs."""
         self.height = height
-        self.x = Scale(*x, left, WIDTH - _RIGHT)
         self.y = Scale(*y, height - bottom, _TOP)
         self._names = x_name, y_name
         self._x_ticks = labelled(ticks(*x)) if x_ticks is None else x_ticks
         self._y_ticks = labelled(ticks(*y)) if y_ticks is None else y_ticks
+        if left is None:
+            longest = max((len(label) for _, label in self._y_ticks), default=0)
+            left = max(_LEFT, 22.0 + _CHARACTER * longest)
+        self.x = Scale(*x, left, WIDTH - _RIGHT)
         self._marks: list[Markup] = []
 
     # --- marks --------------------------------------------------------------------------------

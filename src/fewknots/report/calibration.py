@@ -5,7 +5,7 @@ import numpy as np
 from ..scoring import ReliabilityBin, reliability
 from .axes import PROBABILITIES, UNIT, Axes, class_key, figure, ticks
 from .evidence import Evidence
-from .markup import Markup, join
+from .markup import Markup, element, join
 from .numbers import counted, percent, short
 
 _LARGEST = 9.0
@@ -84,21 +84,23 @@ def histogram(evidence: Evidence) -> Markup:
 
 
 def _counts(bins: list[ReliabilityBin]) -> Markup:
-    """The strip below the diagram: a bar for each bin."""
+    """The strip below the diagram: a bar for each bin, and its number of rows."""
     highest = float(max(b.count for b in bins))
-    axes = Axes(
-        UNIT,
-        (0.0, 1.1 * highest),
-        y_name="rows",
-        height=64.0,
-        bottom=4.0,
-        x_ticks=[],
-        y_ticks=[(highest, short(highest))],
-    )
+    room = 1.45 * highest
+    axes = Axes(UNIT, (0.0, room), y_name="rows", height=70.0, bottom=4.0, x_ticks=[], y_ticks=[])
     for b in bins:
         left = min(int(b.predicted * 10), 9) / 10
         axes.box(left + 0.01, left + 0.09, 0, b.count, "quiet", _bin_in_words(b))
+        place = {"x": float(axes.x(left + 0.05)), "y": float(axes.y(b.count)) - 3.0}
+        axes.add(element("text", _few_digits(b.count), **place, class_="count"))
     return axes.svg("Rows in each bin: " + ", ".join(f"{b.count:,}" for b in bins) + ".")
+
+
+def _few_digits(count: int) -> str:
+    """A count that fits over a bar: 123, 4567, 12k, 3.4M."""
+    if count < 10_000:
+        return str(count)
+    return f"{count / 1e3:.0f}k" if count < 1e6 else f"{count / 1e6:.1f}M"
 
 
 def _bin_in_words(b: ReliabilityBin) -> str:

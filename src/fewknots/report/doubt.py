@@ -44,7 +44,7 @@ def variance_by_distance(evidence: Evidence) -> Markup:
         f"half {short(far, 3)}; before seeing labels it was {short(before, 3)}."
     )
     caption = (
-        f"The farther a row is from the points that hold the model, the less it knows. Dashed: the "
+        f"Far from the points that hold it the model knows less. Dashed: the "
         f"variance before any label was seen, {short(before, 3)}. "
         + _how_many(len(rows), len(evidence.y))
     )

@@ -15,6 +15,7 @@ _BARS = 15
 _CURVES = 6
 _LISTED = 60
 _DOTS = 500
+_LARGE_KNOTS, _MOST_KNOTS = 50, 500  # inducing points that leave something to be seen
 _NAME = 20  # characters of an input's name beside its bar
 
 
@@ -118,8 +119,10 @@ def decision_surface(evidence: Evidence) -> Markup | None:
     axes.add(element("path", d=path, class_="line border"))
     inside = (found.points >= [across[0], up[0]]) & (found.points <= [across[1], up[1]])
     points = found.points[inside.all(axis=1)]
+    size = "" if len(points) <= _LARGE_KNOTS else " small"
+    drawn = points[:: 1 + len(points) // _MOST_KNOTS]
     for kind in ("halo", "knot"):
-        axes.many_dots(points[:, 0], points[:, 1], kind)
+        axes.many_dots(drawn[:, 0], drawn[:, 1], kind + size)
     positive = evidence.labels[1]
     share = percent(float(np.mean(found.probability > 0.5)))
     others = " The other inputs are held at their medians." if found.held else ""

@@ -9,7 +9,7 @@ from .numbers import counted, percent, short
 from .tables import Entry, table
 
 MODEL = "Gaussian process"
-_RESAMPLED_ROWS = 40_000_000  # in all, which take some seconds
+_RESAMPLED_ROWS = 10_000_000  # in all, which take some seconds
 _FEWEST_RESAMPLES, _MOST_RESAMPLES = 40, 200
 _HEADINGS = {
     "nlp": "NLP",
