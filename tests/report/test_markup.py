@@ -43,8 +43,8 @@ def test_numbers(value, shown):
 
 
 def test_shares_and_cells():
-    assert percent(0.123) == "12.3 %"
-    assert percent(1.0) == "100 %"
+    assert percent(0.123) == "12.3\u00a0%"
+    assert percent(1.0) == "100\u00a0%"
     assert cell(True) == "yes"
     assert len(cell("a" * 1000)) == 60
 

@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -150,6 +151,9 @@ def test_tables_with_names_and_raw_rows(moons, tmp_path):
     assert "case 1" in text
     write_report(tmp_path / "b.html", classifier, X, y, rows=raw)  # an array serves as well
     assert (tmp_path / "b.html").read_text() == text
+    recipe = SimpleNamespace(feature_names=("height", "width", "age=(other)"))
+    text, _ = _report(tmp_path / "c.html", classifier, X, y, recipe=recipe)
+    assert "age=(other)" in text
 
 
 def test_model_card_holds_what_is_known_about_the_fit(fitted, tmp_path):

@@ -5,7 +5,7 @@ own font, and a figure's width is 360 units, so that on a phone it is as large a
 """
 
 from collections.abc import Iterator, Sequence
-from math import ceil, floor, isfinite, log10
+from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +59,7 @@ def spread(*values: Any, margin: float = 0.04) -> tuple[float, float]:
     everything = np.concatenate([np.ravel(np.asarray(v, np.float64)) for v in values])
     low, high = float(everything.min()), float(everything.max())
     room = margin * (high - low)
-    if not isfinite(room) or room <= 1e-12 * max(abs(low), abs(high)):
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
         room = max(0.05 * abs(high), 1e-3)
     return low - room, high + room
 

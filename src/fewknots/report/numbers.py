@@ -23,8 +23,8 @@ def short(value: float | None, digits: int = 4) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, with a decimal where it matters."""
-    return f"{100 * share:.1f} %" if 0 < share < 0.9995 else f"{100 * share:.0f} %"
+    """A share in per cent, with a decimal where it matters, on one line."""
+    return f"{100 * share:.{1 if 0 < share < 0.9995 else 0}f}\u00a0%"
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
