@@ -21,3 +21,10 @@ def probability_axis(axis: Any) -> None:
     """An axis from 0 to 1, with room for what lies at the ends."""
     axis.set_ticks([0.0, 0.25, 0.5, 0.75, 1.0])
     axis.axes.set(**{f"{axis.axis_name}lim": (-0.02, 1.02)})
+
+
+def between_classes() -> Any:
+    """Colours from one class through white to the other, pale enough to draw dots on."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("classes", ["#82a7d1", "#ffffff", "#e8ab6e"])

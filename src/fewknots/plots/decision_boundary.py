@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from ..explain import Surface, kernel_relevance, strongest, surface, two_to_show, without_names
-from .axes import NEGATIVE, POSITIVE, axes
+from .axes import NEGATIVE, POSITIVE, axes, between_classes
 
 _LEVELS = np.linspace(0.0, 1.0, 21)
-_MOST_ROWS = 2000  # dots that can still be told apart
+_MOST_ROWS = 800  # dots that can still be told apart
 
 
 class DecisionBoundaryDisplay:
@@ -52,20 +52,22 @@ class DecisionBoundaryDisplay:
         self.figure_ = ax.figure
         found = self.surface
         grid = found.across, found.up, found.probability
-        self.surface_ = ax.contourf(*grid, _LEVELS, cmap="PuOr_r", alpha=0.7)
+        self.surface_ = ax.contourf(*grid, _LEVELS, cmap=between_classes())
         if found.probability.min() < 0.5 < found.probability.max():
             ax.contour(*grid, [0.5], colors="black", linewidths=1.5)
-        ax.scatter(*found.points.T, s=30, facecolor="none", edgecolor="black", zorder=4)
+        rings = {"s": 30, "facecolor": "white", "edgecolor": "black", "linewidths": 1.5}
+        ax.scatter(*found.points.T, **rings, zorder=4)
         # Points may have wandered far off; the picture shows where the rows are.
         ax.set(xlim=found.across[[0, -1]], ylim=found.up[[0, -1]])
         ax.set(xlabel=found.names[0], ylabel=found.names[1])
         return self
 
     def _draw_rows(self, X: np.ndarray, y: np.ndarray) -> None:
-        step = max(1, len(X) // _MOST_ROWS)
+        step = 1 + len(X) // _MOST_ROWS
         for label, colour in zip(self.classes, (NEGATIVE, POSITIVE), strict=True):
             of_class = X[y == label][::step]
-            self.ax_.scatter(*of_class.T, s=6, color=colour, linewidths=0, label=str(label))
+            dots = {"s": 12, "color": colour, "edgecolor": "white", "linewidths": 0.5}
+            self.ax_.scatter(*of_class.T, **dots, label=str(label))
         self.ax_.legend(loc="upper right")
 
 
