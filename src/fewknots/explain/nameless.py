@@ -1,0 +1,65 @@
+"""A classifier and rows as plain numbers, and the names of the columns beside them.
+
+To draw a curve one makes up rows, and made-up rows are arrays. A classifier that was fitted to a
+table with names would warn of each; a copy of it that forgot the names does not.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils.validation import check_is_fitted
+
+
+class Nameless(NamedTuple):
+    """What the other modules of this package work on."""
+
+    classifier: Any  # predicts for plain arrays
+    X: Float[np.ndarray, "N D"]
+    names: tuple[str, ...]
+
+    def column(self, wanted: int | str) -> int:
+        """The number of a column given by number or name."""
+        if isinstance(wanted, str):
+            if wanted not in self.names:
+                raise ValueError(
+                    f"there is no input {wanted!r}; the inputs are {', '.join(self.names)}."
+                )
+            return self.names.index(wanted)
+        if not 0 <= wanted < len(self.names):
+            raise ValueError(
+                f"there is no input {wanted}; they go from 0 to {len(self.names) - 1}."
+            )
+        return int(wanted)
+
+    def sample(self, most: int, seed: int = 0) -> Float[np.ndarray, "n D"]:
+        """At most so many of the rows, the same ones each time."""
+        if len(self.X) <= most:
+            return self.X
+        return self.X[np.random.default_rng(seed).choice(len(self.X), most, replace=False)]
+
+
+def without_names(
+    classifier: Any, X: Any, feature_names: Sequence[object] | None = None
+) -> Nameless:
+    """X (array or table) checked as for prediction, and the names that pictures may use.
+
+    Names are `feature_names`, else those the classifier was fitted with, else x0, x1, ...
+    """
+    check_is_fitted(classifier)
+    names = (
+        getattr(classifier, "feature_names_in_", None) if feature_names is None else feature_names
+    )
+    plain = copy(classifier)
+    plain.__dict__.pop("feature_names_in_", None)
+    # A table's columns are compared with those of the fit; an array has nothing to compare.
+    rows = (plain if isinstance(X, np.ndarray | list) else classifier)._rows(X)
+    if not len(rows):
+        raise ValueError("there are no rows to draw.")
+    if names is None:
+        names = [f"x{column}" for column in range(rows.shape[1])]
+    if len(names) != rows.shape[1]:
+        raise ValueError(f"{len(names)} feature names for {rows.shape[1]} columns of X.")
+    return Nameless(plain, rows, tuple(str(name) for name in names))

@@ -1,0 +1,22 @@
+"""How far a row is from where the model's belief is held."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.neighbors import NearestNeighbors
+
+
+def distance_to_points(classifier: Any, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    """Distance from each row to the nearest inducing point, in lengthscales of the kernel.
+
+    (For methods without inducing points: to the nearest training row. A kernel without a
+    lengthscale: in standard deviations of the inputs.) A row a lengthscale or two away from every
+    point is one about which the model has little but its prior.
+    """
+    scale = classifier.kernel_.input_scale()
+    scale = np.asarray(1.0 if scale is None else scale, np.float64)
+    standardise = classifier._standardiser
+    points = standardise(np.asarray(classifier.inducing_points_, np.float64)) / scale
+    nearest = NearestNeighbors(n_neighbors=1).fit(points)
+    return nearest.kneighbors(standardise(X) / scale)[0][:, 0]

@@ -1,0 +1,62 @@
+"""The probability over two inputs, the others held at their medians."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from .nameless import Nameless
+
+_MARGIN = 0.05  # beyond the outermost rows
+_FEW = 2  # distinct values: an axis of such an input would show two lines
+
+
+class Surface(NamedTuple):
+    """A grid of probabilities, and where the inducing points stand over it."""
+
+    names: tuple[str, str]
+    columns: tuple[int, int]
+    across: Float[np.ndarray, " G"]
+    up: Float[np.ndarray, " G"]
+    probability: Float[np.ndarray, "G G"]  # [up, across]
+    points: Float[np.ndarray, "M 2"]
+    held: bool  # whether there are further inputs, held at their medians
+
+
+def surface(rows: Nameless, columns: tuple[int, int], grid: int = 80) -> Surface:
+    """`grid` × `grid` probabilities of `classes_[1]` over two inputs."""
+    first, second = columns
+    if first == second:
+        raise ValueError(f"a surface needs two different inputs, got {rows.names[first]!r} twice.")
+    across, up = (_axis(rows.X[:, column], grid) for column in columns)
+    made_up = np.repeat(np.median(rows.X, axis=0)[None], grid * grid, axis=0)
+    made_up[:, first] = np.tile(across, grid)
+    made_up[:, second] = np.repeat(up, grid)
+    return Surface(
+        (rows.names[first], rows.names[second]),
+        (first, second),
+        across,
+        up,
+        rows.classifier.predict_proba(made_up)[:, 1].reshape(grid, grid),
+        np.asarray(rows.classifier.inducing_points_[:, list(columns)], np.float64),
+        rows.X.shape[1] > 2,
+    )
+
+
+def two_to_show(rows: Nameless, order: list[int]) -> tuple[int, int] | None:
+    """The first two of `order` with more than two distinct values, the one on the left across.
+
+    None with a single input.
+    """
+    if len(order) < 2:
+        return None
+    sample = rows.sample(10_000)
+    broad = [c for c in order[:50] if len(np.unique(sample[:, c])) > _FEW]
+    first, second, *_ = broad + [c for c in order if c not in broad]
+    return min(first, second), max(first, second)
+
+
+def _axis(values: np.ndarray, grid: int) -> np.ndarray:
+    low, high = values.min(), values.max()
+    margin = _MARGIN * (high - low) or 0.5  # a constant input still gets an axis
+    return np.linspace(low - margin, high + margin, grid)

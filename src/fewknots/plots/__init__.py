@@ -1,0 +1,23 @@
+"""Pictures of a fitted classifier, with matplotlib (the extra `fewknots[plots]`).
+
+Every function draws into the `ax` it is given, or into a new one, and returns it. Where
+scikit-learn has a `Display` for the same thing there is one here too, with `from_estimator`,
+`plot`, `ax_` and `figure_`.
+"""
+
+from .decision_boundary import DecisionBoundaryDisplay, plot_decision_boundary
+from .effects import EffectDisplay, plot_effects
+from .history import plot_history
+from .relevance import plot_relevance
+from .reliability import ReliabilityDisplay, plot_reliability
+
+__all__ = [
+    "DecisionBoundaryDisplay",
+    "EffectDisplay",
+    "ReliabilityDisplay",
+    "plot_decision_boundary",
+    "plot_effects",
+    "plot_history",
+    "plot_relevance",
+    "plot_reliability",
+]

@@ -1,0 +1,33 @@
+"""How a fit went."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..explain.history import clock, settled_range
+from .axes import NEGATIVE, POSITIVE, axes
+
+
+def plot_history(classifier: Any, *, ax: Any = None) -> Any:
+    """Draw the bound over time, and the held-out NLP on a second scale if the fit had one.
+
+    The scale leaves out the first moments, whose values would flatten all the others. Returns the
+    ax of the bound.
+    """
+    check_is_fitted(classifier)
+    history = classifier.history_
+    if not len(history.get("bound", ())):
+        raise ValueError("this fit kept no history: nothing was optimised.")
+    times, unit = clock(history)
+    ax = axes(ax)
+    ax.plot(times, history["bound"], color=NEGATIVE)
+    ax.set(xlabel=unit, ylabel="evidence bound (nats)", ylim=settled_range(history["bound"]))
+    ax.yaxis.label.set_color(NEGATIVE)
+    scores = history.get("held_out_nlp")
+    if scores is not None:
+        right = ax.twinx()
+        known = np.isfinite(scores)
+        right.plot(times[known], scores[known], color=POSITIVE)
+        right.set_ylabel("held-out NLP (nats a row)", color=POSITIVE)
+    return ax

@@ -1,0 +1,24 @@
+"""Which inputs matter, as bars."""
+
+from typing import Any
+
+from ..explain import kernel_relevance, strongest, without_names
+from .axes import NEGATIVE, axes
+
+
+def plot_relevance(classifier: Any, X: Any, *, most: int = 15, ax: Any = None) -> Any:
+    """Draw by how much f is expected to change over one standard deviation of each input.
+
+    That is what lengthscales mean, in units that can be compared (`explain.relevance` derives it).
+    The `most` relevant inputs are shown, the most relevant on top. Returns the ax.
+    """
+    relevance = kernel_relevance(without_names(classifier, X))
+    shown = strongest(relevance)[:most][::-1]
+    ax = axes(ax)
+    names = [relevance.names[column] for column in shown]
+    ax.barh(range(len(shown)), relevance.change[shown], color=NEGATIVE)
+    ax.set_yticks(range(len(shown)), names)
+    ax.set_xlabel("change of f expected over one standard deviation")
+    if not relevance.per_input:
+        ax.set_title("one lengthscale for all inputs", fontsize="small")
+    return ax

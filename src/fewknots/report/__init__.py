@@ -1,0 +1,5 @@
+"""The report: one HTML file about a classifier and rows it was not fitted to."""
+
+from .page import write_report
+
+__all__ = ["write_report"]

@@ -1,0 +1,241 @@
+"""A small plotting module: axes, lines, bands, dots and bars as inline SVG.
+
+Colours are CSS classes (page.css gives them for light, dark and paper), text is text in the page's
+own font, and a figure's width is 360 units, so that on a phone it is as large as it is drawn.
+"""
+
+from collections.abc import Iterator, Sequence
+from math import ceil, floor, log10
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .markup import Markup, element, join
+from .numbers import short
+
+Number = int | float | np.integer
+
+WIDTH = 360.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 16.0, 10.0, 40.0
+_TICK = 4.0
+_CHARACTERS = 46  # of an axis's name, before it is cut
+_CHARACTER = 6.3  # the width of one, roughly
+
+UNIT = (-0.02, 1.02)  # a range for probabilities, with room for what lies at its ends
+
+
+class Scale(NamedTuple):
+    """Numbers to places along a line."""
+
+    low: float
+    high: float
+    begin: float
+    end: float
+
+    def __call__(self, value: Any) -> Any:
+        share = (np.asarray(value, np.float64) - self.low) / (self.high - self.low)
+        return self.begin + share * (self.end - self.begin)
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers between two others: 1, 2 or 5 times a power of ten apart."""
+    step = (high - low) / about
+    power = 10.0 ** floor(log10(step))
+    step = next(power * m for m in (1.0, 2.0, 5.0, 10.0) if power * m >= step * 0.999)
+    first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
+    return [round(i * step, 12 - floor(log10(step))) for i in range(first, last + 1)]
+
+
+def labelled(places: Sequence[float]) -> list[tuple[float, str]]:
+    """Ticks at these places, with their numbers."""
+    return [(place, short(place)) for place in places]
+
+
+PROBABILITIES = labelled([0.0, 0.25, 0.5, 0.75, 1.0])
+
+
+def spread(*values: Any, margin: float = 0.04) -> tuple[float, float]:
+    """A range that holds all these values, with a margin; never of zero width."""
+    everything = np.concatenate([np.ravel(np.asarray(v, np.float64)) for v in values])
+    low, high = float(everything.min()), float(everything.max())
+    room = margin * (high - low)
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        room = max(0.05 * abs(high), 1e-3)
+    return low - room, high + room
+
+
+class Axes:
+    """A rectangle with two scales, and the marks drawn into it."""
+
+    def __init__(
+        self,
+        x: tuple[float, float],
+        y: tuple[float, float],
+        *,
+        x_name: str = "",
+        y_name: str = "",
+        height: float = 270.0,
+        left: float | None = None,
+        bottom: float = _BOTTOM,
+        x_ticks: Sequence[tuple[float, str]] | None = None,
+        y_ticks: Sequence[tuple[float, str]] | None = None,
+    ) -> None:
+        """`left` and `bottom` are the room for what stands along the axes; None: as it needs."""
+        self.height = height
+        self.y = Scale(*y, height - bottom, _TOP)
+        self._names = x_name, y_name
+        self._x_ticks = labelled(ticks(*x)) if x_ticks is None else x_ticks
+        self._y_ticks = labelled(ticks(*y)) if y_ticks is None else y_ticks
+        if left is None:
+            longest = max((len(label) for _, label in self._y_ticks), default=0)
+            left = max(_LEFT, 22.0 + _CHARACTER * longest)
+        self.x = Scale(*x, left, WIDTH - _RIGHT)
+        self._marks: list[Markup] = []
+
+    # --- marks --------------------------------------------------------------------------------
+
+    def line(self, x: Any, y: Any, kind: str) -> None:
+        """A line through points; `kind` is its CSS class."""
+        self._marks.append(element("path", d=self._path(x, y), class_=f"line {kind}"))
+
+    def band(self, x: Any, low: Any, high: Any, kind: str) -> None:
+        """The area between two curves."""
+        x = np.concatenate([x, np.asarray(x)[::-1]])
+        outline = self._path(x, np.concatenate([low, np.asarray(high)[::-1]])) + "Z"
+        self._marks.append(element("path", d=outline, class_=f"area {kind}"))
+
+    def dots(self, x: Any, y: Any, radius: Any, kind: str, says: Sequence[str] = ()) -> None:
+        """Circles; `says` is what each one tells the mouse."""
+        places = zip(self.x(x), self.y(y), np.broadcast_to(radius, np.shape(x)), strict=True)
+        for number, (across, up, size) in enumerate(places):
+            told = element("title", says[number]) if says else None
+            circle = {"cx": float(across), "cy": float(up), "r": float(size)}
+            self._marks.append(element("circle", told, **circle, class_=kind))
+
+    def many_dots(self, x: Any, y: Any, kind: str) -> None:
+        """Dots all alike, in one element: round ends of lines without length."""
+        places = zip(self.x(x), self.y(y), strict=True)
+        path = "".join(f"M{across:.1f} {up:.1f}h0" for across, up in places)
+        self._marks.append(element("path", d=path, class_=f"dots {kind}"))
+
+    def whiskers(self, x: Any, low: Any, high: Any, kind: str) -> None:
+        """Vertical lines from low to high."""
+        places = zip(self.x(x), self.y(low), self.y(high), strict=True)
+        path = "".join(f"M{across:.1f} {a:.1f}V{b:.1f}" for across, a, b in places)
+        self._marks.append(element("path", d=path, class_=f"line {kind}"))
+
+    def box(
+        self, left: Number, right: Number, low: Number, high: Number, kind: str, says: str
+    ) -> None:
+        """A filled rectangle, given by its edges, and what it tells the mouse."""
+        x0, x1 = sorted((float(self.x(left)), float(self.x(right))))
+        y0, y1 = sorted((float(self.y(low)), float(self.y(high))))
+        shape = {"x": x0, "y": y0, "width": max(x1 - x0, 0.1), "height": max(y1 - y0, 0.1)}
+        self._marks.append(element("rect", element("title", says), **shape, class_=f"bar {kind}"))
+
+    def add(self, mark: Markup) -> None:
+        """Any other mark, in the figure's own units."""
+        self._marks.append(mark)
+
+    # --- the whole ----------------------------------------------------------------------------
+
+    def svg(self, alternative: str) -> Markup:
+        """The picture; `alternative` says in words what it shows."""
+        frame = {
+            "x": self.x.begin,
+            "y": self.y.end,
+            "width": self.x.end - self.x.begin,
+            "height": self.y.begin - self.y.end,
+        }
+        # An inner svg cuts off what lies outside it, without an id that has to be the only one.
+        view = " ".join(f"{value:g}" for value in frame.values())
+        return element(
+            "svg",
+            *self._grid(),
+            element("svg", *self._marks, **frame, viewBox=view),
+            element("rect", **frame, class_="frame"),
+            *self._labels(),
+            viewBox=f"0 0 {WIDTH:g} {self.height:g}",
+            role="img",
+            aria_label=alternative,
+            xmlns="http://www.w3.org/2000/svg",
+        )
+
+    def _grid(self) -> list[Markup]:
+        down = "".join(
+            f"M{self.x(p):.1f} {self.y.begin:.1f}V{self.y.end:.1f}" for p, _ in self._x_ticks
+        )
+        along = "".join(
+            f"M{self.x.begin:.1f} {self.y(p):.1f}H{self.x.end:.1f}" for p, _ in self._y_ticks
+        )
+        return [element("path", d=down + along, class_="grid")]
+
+    def _labels(self) -> list[Markup]:
+        bottom, left = self.y.begin, self.x.begin
+        labels = [
+            element("text", label, x=float(self.x(place)), y=bottom + 15, text_anchor="middle")
+            for place, label in self._apart(self._x_ticks)
+        ]
+        labels += [
+            element("text", label, x=left - 6, y=float(self.y(place)) + 4, text_anchor="end")
+            for place, label in self._y_ticks
+        ]
+        middle_x, middle_y = (self.x.begin + self.x.end) / 2, (self.y.begin + self.y.end) / 2
+        x_name, y_name = map(_cut, self._names)
+        if x_name:
+            labels.append(
+                element(
+                    "text",
+                    x_name,
+                    x=middle_x,
+                    y=self.height - 6,
+                    text_anchor="middle",
+                    class_="name",
+                )
+            )
+        if y_name:
+            turned = f"translate(11 {middle_y:g}) rotate(-90)"
+            labels.append(
+                element("text", y_name, transform=turned, text_anchor="middle", class_="name")
+            )
+        return labels
+
+    def _apart(self, marked: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
+        """The labels along the x axis, without those that would run into the one before."""
+        end = -WIDTH
+        for place, label in marked:
+            half = 0.5 * _CHARACTER * len(label)
+            if float(self.x(place)) - half > end:
+                yield place, label
+                end = float(self.x(place)) + half
+
+    def _path(self, x: Any, y: Any) -> str:
+        places = zip(self.x(x), self.y(y), strict=True)
+        return "M" + "L".join(f"{across:.1f} {up:.1f}" for across, up in places)
+
+
+def key(*entries: tuple[str, str]) -> Markup:
+    """What the colours mean: (CSS class, words) for each."""
+    return element(
+        "p",
+        join(
+            (element("span", element("i", class_=kind), " ", words) for kind, words in entries), " "
+        ),
+        class_="key",
+    )
+
+
+def class_key(labels: tuple[str, str]) -> Markup:
+    """The key of pictures that show both classes, the positive one first."""
+    negative, positive = labels
+    return key(("positive", positive), ("negative", negative))
+
+
+def figure(picture: Markup, caption: str | None, *above: Markup) -> Markup:
+    """A picture with its key above and its caption below."""
+    below = None if caption is None else element("figcaption", caption)
+    return element("figure", *above, picture, below)
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _CHARACTERS else name[: _CHARACTERS - 1] + "…"

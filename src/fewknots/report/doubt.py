@@ -1,0 +1,133 @@
+"""What the model does not know: where it is far from home, and where it was sure and wrong."""
+
+import numpy as np
+
+from ..explain import distance_to_points
+from ..precision import computing_in
+from ..scoring import wilson
+from .axes import Axes, figure, key, labelled, spread
+from .evidence import Evidence
+from .markup import Markup, element
+from .numbers import counted, percent, short
+from .row_values import row_values
+from .tables import table
+
+_MOST_DOTS = 1500
+_LISTED = 10
+_GROUPS = 8
+
+
+def variance_by_distance(evidence: Evidence) -> Markup:
+    """The latent function's variance, over the distance to the nearest inducing point."""
+    some = _thinned(len(evidence.looked_at))
+    rows, variance = evidence.looked_at[some], evidence.variance[some]
+    X = evidence.rows.X[rows]
+    distance = distance_to_points(evidence.classifier, X)
+    before = _prior_variance(evidence, X)
+    wrong = evidence.wrong[rows]
+    axes = Axes(
+        (0.0, spread(distance)[1]),
+        (0.0, spread(variance, [before])[1]),
+        x_name=f"distance to the nearest point, in {_unit(evidence)}",
+        y_name="latent variance",
+        height=300.0,
+    )
+    axes.line([0.0, axes.x.high], [before, before], "reference")
+    axes.many_dots(distance[~wrong], variance[~wrong], "negative")
+    axes.many_dots(distance[wrong], variance[wrong], "positive")
+    near = distance <= np.median(distance)
+    close = float(variance[near].mean())
+    far = float(variance[~near].mean()) if (~near).any() else None
+    alternative = (
+        f"Latent variance of {counted(len(rows), 'row')} against their distance to the nearest "
+        f"inducing point. The nearer half has a mean variance of {short(close, 3)}, the farther "
+        f"half {short(far, 3)}; before seeing labels it was {short(before, 3)}."
+    )
+    caption = (
+        f"Far from the points that hold it the model knows less. Dashed: the "
+        f"variance before any label was seen, {short(before, 3)}. "
+        + _how_many(len(rows), len(evidence.y))
+    )
+    return figure(
+        axes.svg(alternative),
+        caption,
+        key(("positive", "answered wrongly"), ("negative", "rightly")),
+    )
+
+
+def errors_by_variance(evidence: Evidence) -> Markup:
+    """Whether doubt is worth something: the share of wrong answers, from sure to unsure rows."""
+    wrong = evidence.wrong[evidence.looked_at][np.argsort(evidence.variance, kind="stable")]
+    groups = np.array_split(wrong, min(_GROUPS, len(wrong)))
+    shares = [float(group.mean()) for group in groups]
+    around = np.array([wilson(s, len(g)) for s, g in zip(shares, groups, strict=True)])
+    places = np.arange(1.0, len(groups) + 1.0)
+    axes = Axes(
+        (0.5, len(groups) + 0.5),
+        (0.0, spread(around)[1]),
+        x_name="rows in equal groups, by latent variance",
+        y_name="share answered wrongly",
+        height=300.0,
+        x_ticks=labelled(list(places)),
+    )
+    for place, share, group in zip(places, shares, groups, strict=True):
+        says = f"group {place:.0f}: {percent(share)} of {counted(len(group), 'row')} wrong"
+        axes.box(place - 0.35, place + 0.35, 0.0, share, "positive", says)
+    axes.whiskers(places, around[:, 0], around[:, 1], "ink")
+    told = ", ".join(percent(share) for share in shares)
+    alternative = f"Wrong answers in groups of rows, by rising latent variance: {told}."
+    caption = (
+        "Wrong answers among rows the model knows well (left) and badly (right), with 95 % "
+        "intervals."
+    )
+    return figure(axes.svg(alternative), caption)
+
+
+def least_known(evidence: Evidence) -> Markup:
+    """The rows with the greatest latent variance."""
+    most = evidence.looked_at[np.argsort(-evidence.variance, kind="stable")[:_LISTED]]
+    return _listed(evidence, most, "Rows the model knows least about")
+
+
+def confidently_wrong(evidence: Evidence) -> Markup:
+    """The rows that were answered wrongly with the most extreme probabilities."""
+    wrong = np.flatnonzero(evidence.wrong)
+    if not len(wrong):
+        return element("p", "No row was answered wrongly.")
+    most = wrong[np.argsort(-np.abs(evidence.p[wrong] - 0.5), kind="stable")[:_LISTED]]
+    return _listed(evidence, most, "Rows most confidently wrong")
+
+
+def _listed(evidence: Evidence, rows: np.ndarray, caption: str) -> Markup:
+    _, variance = evidence.classifier.predict_latent(evidence.rows.X[rows])
+    names, values = row_values(evidence, rows)
+    header = ["Row", f"P({evidence.labels[1]})", "Label", "Latent variance", *names]
+    lines = [
+        [int(row), float(evidence.p[row]), evidence.labels[evidence.y[row]], float(v), *of_row]
+        for row, v, of_row in zip(rows, variance, values, strict=True)
+    ]
+    return table(caption, header, lines)
+
+
+def _prior_variance(evidence: Evidence, X: np.ndarray) -> float:
+    """The mean of k(x, x)."""
+    with computing_in(np.dtype(np.float64)):
+        Z = evidence.classifier._standardiser(X)
+        return float(np.mean(np.asarray(evidence.classifier.kernel_.diagonal(Z))))
+
+
+def _unit(evidence: Evidence) -> str:
+    lengthscale = evidence.classifier.kernel_.input_scale()
+    return "standard deviations" if lengthscale is None else "lengthscales"
+
+
+def _thinned(n: int) -> np.ndarray:
+    if n <= _MOST_DOTS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, _MOST_DOTS, replace=False))
+
+
+def _how_many(shown: int, rows: int) -> str:
+    if shown == rows:
+        return "All held-out rows are shown."
+    return f"Shown: {shown:,} of {rows:,} rows, drawn at random."

@@ -1,0 +1,117 @@
+"""Everything the report's sections read, computed once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from ..explain import (
+    Nameless,
+    Relevance,
+    kernel_relevance,
+    shuffled_change,
+    strongest,
+    without_names,
+)
+from .numbers import cell
+
+_LATENT_ROWS = 20_000  # whose latent function is looked at
+
+
+class Evidence(NamedTuple):
+    """A classifier, rows it has not seen, and what it says of them."""
+
+    rows: Nameless
+    y: Int[np.ndarray, " N"]  # 1 for the positive class
+    p: Float[np.ndarray, " N"]  # of the positive class
+    log_p: Float[np.ndarray, "N 2"]
+    looked_at: Int[np.ndarray, " n"]  # the rows that `mean` and `variance` are about
+    mean: Float[np.ndarray, " n"]
+    variance: Float[np.ndarray, " n"]
+    baselines: dict[str, Float[np.ndarray, " N"]]
+    relevance: Relevance
+    shuffled: Float[np.ndarray, " D"]
+    raw: Any  # pyarrow table of the same rows as the user knows them, or None
+    about: Mapping[str, Any]
+
+    @property
+    def classifier(self) -> Any:
+        """It predicts for plain arrays."""
+        return self.rows.classifier
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The two classes as text, the positive one last."""
+        negative, positive = self.classifier.classes_
+        return str(negative), str(positive)
+
+    @property
+    def named_labels(self) -> tuple[str, str]:
+        """The two classes as a key names them: "late = yes", or "class yes"."""
+        target = self.about.get("target")
+        before = "class " if target is None else f"{cell(target)} = "
+        negative, positive = self.labels
+        return before + negative, before + positive
+
+    @property
+    def order(self) -> list[int]:
+        """The inputs, the most relevant first."""
+        return strongest(self.relevance, self.shuffled)
+
+    @property
+    def wrong(self) -> Bool[np.ndarray, " N"]:
+        """Which rows got the other class."""
+        return (self.p > 0.5) != (self.y == 1)
+
+
+def gather(
+    classifier: Any,
+    X: Any,
+    y: Any,
+    feature_names: Sequence[object] | None,
+    baselines: Any,
+    raw: Any,
+    about: Mapping[str, Any] | None,
+) -> Evidence:
+    """Predict for all rows, and look closer at some thousands of them."""
+    rows = without_names(classifier, X, feature_names)
+    truth = _positive(classifier.classes_, y, len(rows.X))
+    if raw is not None and len(raw) != len(rows.X):
+        raise ValueError(f"rows has {len(raw)} rows, X has {len(rows.X)}: they must be the same.")
+    log_p = rows.classifier.predict_log_proba(rows.X)
+    some = np.arange(len(rows.X))
+    if len(some) > _LATENT_ROWS:
+        some = np.sort(np.random.default_rng(0).choice(some, _LATENT_ROWS, replace=False))
+    mean, variance = rows.classifier.predict_latent(rows.X[some])
+    others = {} if baselines is None else baselines.probabilities(rows.X)
+    return Evidence(
+        rows,
+        truth,
+        np.exp(log_p[:, 1]),
+        log_p,
+        some,
+        mean,
+        variance,
+        {name: np.asarray(p, np.float64) for name, p in others.items()},
+        kernel_relevance(rows),
+        shuffled_change(rows),
+        raw,
+        about or {},
+    )
+
+
+def _positive(classes: np.ndarray, y: Any, n_rows: int) -> np.ndarray:
+    """1 where the label is `classes[1]`; a label that is neither class is an error."""
+    y = np.asarray(y)
+    if y.shape != (n_rows,):
+        raise ValueError(f"y must have one label for each of {n_rows} rows, got shape {y.shape}.")
+    positive, negative = y == classes[1], y == classes[0]
+    known = positive | negative
+    if not np.all(known):
+        row = int(np.argmin(known))
+        raise ValueError(
+            f"the label of row {row} is {y.tolist()[row]!r}, but the classifier knows "
+            f"{' and '.join(map(repr, classes.tolist()))}. (Rows are counted from 0.)"
+        )
+    return positive.astype(np.int64)

@@ -1,0 +1,44 @@
+"""Numbers as people read them."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def short(value: float | None, digits: int = 4) -> str:
+    """So many significant digits: 0.2477, 1,234, 1.2e+09; a dash for what is not there."""
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1e7 or size < 1e-4:
+        return f"{value:.{max(digits - 2, 1)}e}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(size)))
+    written = f"{value:,.{decimals}f}"
+    return written.rstrip("0").rstrip(".") if "." in written else written
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with a decimal where it matters, on one line."""
+    return f"{100 * share:.{1 if 0 < share < 0.9995 else 0}f}\u00a0%"
+
+
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """1 row, 1,234 rows."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def cell(value: Any) -> str:
+    """A value of a table as text; numbers in four digits, nothing longer than a line."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, float | np.floating):
+        return short(float(value))
+    written = str(value)
+    return written if len(written) <= 60 else written[:59] + "…"

@@ -1,0 +1,174 @@
+"""The whole page: `write_report`."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from os import PathLike
+from typing import Any
+
+from ..container import replacing
+from . import calibration, card, doubt, inputs, ranking, summary, training
+from .evidence import Evidence, gather
+from .markup import Markup, element
+
+_LINKS = {
+    "scores": "Scores",
+    "probabilities": "Calibration",
+    "ranking": "Ranking",
+    "doubt": "Doubt",
+    "inputs": "Inputs",
+    "training": "Training",
+    "card": "Model card",
+}
+
+
+def write_report(
+    path: str | PathLike[str],
+    classifier: Any,
+    X: Any,
+    y: Any,
+    *,
+    feature_names: Sequence[object] | None = None,
+    baselines: Any = None,
+    recipe: Any = None,
+    rows: Any = None,
+    title: str | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Write one HTML file about a fitted `GPClassifier` and rows it was not fitted to.
+
+    The file needs nothing else: no network, no fonts, no scripts but its own few lines. It appears
+    whole or not at all, and the same arguments give the same bytes.
+
+    path : where to write it.
+    X, y : held-out rows in the classifier's columns, and their labels, as in `classes_`.
+    feature_names : what to call the columns of X; else the names of the fit, or those of `recipe`.
+    baselines : `fewknots.baselines.Baselines`, or anything whose `probabilities(X)` is a dict of
+        probabilities by name, to stand beside the model's.
+    recipe : the `Recipe` that made X, for its `feature_names`.
+    rows : pyarrow table of the same rows before encoding, for the tables that list single rows.
+    title : the page's heading.
+    about : what else is known, shown in the model card; "target" (the column predicted), "n_rows"
+        (learned from) and "model_file" have their own places.
+    """
+    if feature_names is None and recipe is not None:
+        feature_names = recipe.feature_names
+    evidence = gather(classifier, X, y, feature_names, baselines, rows, about)
+    content = page(evidence, title or _title(evidence))
+    with replacing(path) as unfinished:
+        unfinished.write_text(content, encoding="utf-8", newline="\n")
+
+
+def page(evidence: Evidence, title: str) -> str:
+    """The HTML text."""
+    sections = _sections(evidence)
+    links = [element("a", _LINKS[name], href=f"#{name}") for name, _, _ in sections]
+    body = [
+        element("header", element("h1", title), summary.task(evidence), summary.verdict(evidence)),
+        element("nav", *links, aria_label="Sections"),
+        element(
+            "main",
+            *(
+                element("section", element("h2", heading), *parts, id=name)
+                for name, heading, parts in sections
+            ),
+        ),
+    ]
+    style, script = _resource("page.css"), _resource("sort.js")
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("link", rel="icon", href="data:,"),
+        element("title", title),
+        element("style", style),
+    ]
+    html = element(
+        "html", element("head", *head), element("body", *body, element("script", script)), lang="en"
+    )
+    return f"<!doctype html>\n{html}\n"
+
+
+def _sections(evidence: Evidence) -> list[tuple[str, str, list[Markup]]]:
+    """(id, heading, contents) of each."""
+    ranked = ranking.no_ranking(evidence)
+    if ranked is None:
+        ranked = _grid(ranking.roc(evidence), ranking.precision_recall(evidence))
+    surface = inputs.decision_surface(evidence)
+    fitted = training.training_figures(evidence)
+    return [
+        ("scores", "Scores", [summary.score_table(evidence)]),
+        (
+            "probabilities",
+            "Do the probabilities mean what they say?",
+            [_grid(calibration.reliability_diagram(evidence), calibration.histogram(evidence))],
+        ),
+        ("ranking", "Ranking", [ranked]),
+        (
+            "doubt",
+            "What the model does not know",
+            [
+                _grid(doubt.variance_by_distance(evidence), doubt.errors_by_variance(evidence)),
+                doubt.least_known(evidence),
+                doubt.confidently_wrong(evidence),
+            ],
+        ),
+        (
+            "inputs",
+            "Which inputs matter",
+            [
+                _grid(inputs.relevance_bars(evidence), surface),
+                inputs.input_table(evidence),
+                element("h3", "What the strongest inputs do"),
+                _note_on_effects(),
+                _grid(*inputs.effect_curves(evidence)),
+            ],
+        ),
+        (
+            "training",
+            "How training went",
+            [training.training_sentence(evidence), *([_grid(*fitted)] if fitted else [])],
+        ),
+        ("card", "Model card", [card.model_card(evidence), card.how_to_load(evidence)]),
+    ]
+
+
+def _note_on_effects() -> Markup:
+    return element(
+        "p",
+        "Mean probability over the rows when all of them get the same value of one input. The band "
+        "is the model's own 95 % doubt.",
+        class_="note",
+    )
+
+
+def _grid(*figures: Markup | None) -> Markup:
+    return element("div", *figures, class_="grid")
+
+
+def _title(evidence: Evidence) -> str:
+    target = evidence.about.get("target")
+    return "Report on a classifier" if target is None else f"Predicting {target}"
+
+
+def _resource(name: str) -> Markup:
+    """A file beside this one: ours, and so markup already."""
+    return Markup(files(__package__).joinpath(name).read_text(encoding="utf-8"))
+
+
+def _policy(style: str, script: str) -> str:
+    """What the browser may do with the page: our script and our style by their digests, no more.
+
+    So even a text that escaped escaping could not run, and nothing can be fetched.
+    """
+
+    def digest(text: str) -> str:
+        sha = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        return f"'sha256-{sha}'"
+
+    return (
+        f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )

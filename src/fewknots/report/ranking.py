@@ -1,0 +1,96 @@
+"""How well rows are ranked: the ROC and the precision-recall curve."""
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
+
+from ..scoring import scores
+from .axes import PROBABILITIES, UNIT, Axes, figure, key
+from .evidence import Evidence
+from .markup import Markup, element
+from .numbers import percent, short
+from .summary import MODEL
+
+_MOST_POINTS = 200
+_OTHERS = ("other", "other dashed")  # lines of the baselines
+
+
+def roc(evidence: Evidence) -> Markup:
+    """True against false positives, for every threshold."""
+    axes = Axes(
+        UNIT,
+        UNIT,
+        x_name="false positive rate",
+        y_name="true positive rate",
+        x_ticks=PROBABILITIES,
+        y_ticks=PROBABILITIES,
+        height=300.0,
+    )
+    axes.line([0, 1], [0, 1], "reference")
+    areas = {}
+    for name, p, kind in _curves(evidence):
+        false, true, _ = roc_curve(evidence.y, p)
+        axes.line(*_thinned(false, true), kind)
+        areas[name] = scores(p, evidence.y)["auc"]
+    told = ", ".join(f"{name} {short(area, 3)}" for name, area in areas.items())
+    caption = "ROC curve: the share of positive rows found, for every share of false alarms."
+    return figure(
+        axes.svg(f"ROC curve. Area below it: {told}."), f"{caption} Area: {told}.", _key(evidence)
+    )
+
+
+def precision_recall(evidence: Evidence) -> Markup:
+    """Precision against recall, for every threshold."""
+    axes = Axes(
+        UNIT,
+        UNIT,
+        x_name="recall",
+        y_name="precision",
+        x_ticks=PROBABILITIES,
+        y_ticks=PROBABILITIES,
+        height=300.0,
+    )
+    rate = float(evidence.y.mean())
+    axes.line([0, 1], [rate, rate], "reference")
+    averages = {}
+    for name, p, kind in _curves(evidence):
+        precision, recall, _ = precision_recall_curve(evidence.y, p)
+        axes.line(*_thinned(recall, precision), kind)
+        averages[name] = float(average_precision_score(evidence.y, p))
+    told = ", ".join(f"{name} {short(average, 3)}" for name, average in averages.items())
+    caption = (
+        "Precision-recall curve: the share of rows called positive that are, for every share of "
+        f"positive rows found. Dashed: the base rate, {percent(rate)}. Average precision: {told}."
+    )
+    return figure(
+        axes.svg(f"Precision-recall curve. Average precision: {told}."), caption, _key(evidence)
+    )
+
+
+def no_ranking(evidence: Evidence) -> Markup | None:
+    """What stands instead of the curves if there are not two classes to tell apart."""
+    if 0 < evidence.y.sum() < len(evidence.y):
+        return None
+    only = evidence.labels[int(evidence.y[0])]
+    return element("p", f"All rows are of one class, {only}: there is nothing to rank.")
+
+
+def _curves(evidence: Evidence) -> list[tuple[str, Float[np.ndarray, " N"], str]]:
+    """The predictors that rank at all (a majority class does not), the model's drawn last."""
+    ranking = [(name, p) for name, p in evidence.baselines.items() if np.ptp(p) > 0]
+    others = [(name, p, kind) for (name, p), kind in zip(ranking, _OTHERS, strict=False)]
+    return [*others, (MODEL, evidence.p, "positive")]
+
+
+def _key(evidence: Evidence) -> Markup:
+    return key(*((kind, name) for name, _, kind in _curves(evidence)[::-1]))
+
+
+def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """At most some hundred points of a curve, evenly along its length, its ends kept."""
+    if len(x) <= _MOST_POINTS:
+        return x, y
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
+    kept = np.unique(np.searchsorted(along, np.linspace(0.0, along[-1], _MOST_POINTS)))
+    kept = np.unique(np.concatenate([[0], np.minimum(kept, len(x) - 1), [len(x) - 1]]))
+    return x[kept], y[kept]

@@ -1,0 +1,119 @@
+"""The task in a sentence, whether the model was worth it, and the scores beside the baselines."""
+
+from typing import Any
+
+from ..scoring import SCORES, intervals, nlp_gain, scores
+from .evidence import Evidence
+from .markup import Markup, element, join
+from .numbers import counted, percent, short
+from .tables import Entry, table
+
+MODEL = "Gaussian process"
+_RESAMPLED_ROWS = 10_000_000  # in all, which take some seconds
+_FEWEST_RESAMPLES, _MOST_RESAMPLES = 40, 200
+_HEADINGS = {
+    "nlp": "NLP",
+    "brier": "Brier",
+    "error": "Error",
+    "auc": "AUC",
+    "ece": "Calibration error",
+}
+_MEANING = (
+    "NLP: mean negative log probability of what came true, in nats a row. Brier: mean squared "
+    "difference between probability and outcome. Error: share of wrong answers. AUC: chance that a "
+    "positive row gets the higher probability. Calibration error: mean distance between predicted "
+    "and observed shares, in ten bins. Less is better, except for AUC. Below each score: a 95 % "
+    "interval, from drawing the rows anew."
+)
+
+
+def task(evidence: Evidence) -> Markup:
+    """What was predicted, from what, on how many rows, by which model."""
+    negative, positive = evidence.labels
+    target = evidence.about.get("target")
+    what = "the label" if target is None else element("b", target)
+    n_rows, n_inputs = evidence.rows.X.shape
+    classifier = evidence.classifier
+    return element(
+        "p",
+        "Whether ",
+        what,
+        " is ",
+        element("b", positive),
+        " rather than ",
+        element("b", negative),
+        f", predicted from {counted(n_inputs, 'input')} and checked on "
+        f"{counted(n_rows, 'row')} that were held out, "
+        f"{percent(float(evidence.y.mean()))} of them ",
+        element("b", positive),
+        ". The model is a Gaussian process held by "
+        + counted(len(classifier.inducing_points_), "point"),
+        _learned_from(evidence),
+        f" ({classifier.method_}, {classifier.likelihood} link).",
+        class_="task",
+    )
+
+
+def verdict(evidence: Evidence) -> Markup:
+    """Key numbers, and a sentence on whether the Gaussian process beats the best baseline."""
+    found = scores(evidence.p, evidence.y, evidence.log_p)
+    tiles = [
+        (percent(1.0 - (found["error"] or 0.0)), "right answers"),
+        (short(found["nlp"], 3), "NLP, nats a row"),
+        (short(found["auc"], 3), "AUC"),
+        (short(found["ece"], 2), "calibration error"),
+    ]
+    drawn = [element("div", element("b", value), element("span", name)) for value, name in tiles]
+    return join([element("div", *drawn, class_="tiles"), _worth(evidence)])
+
+
+def score_table(evidence: Evidence) -> Markup:
+    """Five scores with intervals: the model's, and the baselines' on the same rows."""
+    affordable = _RESAMPLED_ROWS // len(evidence.y)
+    resamples = min(max(affordable, _FEWEST_RESAMPLES), _MOST_RESAMPLES)
+    predictors: dict[str, tuple[Any, Any]] = {MODEL: (evidence.p, evidence.log_p)}
+    predictors |= {name: (p, None) for name, p in evidence.baselines.items()}
+    rows = []
+    for name, (p, log_p) in predictors.items():
+        found = scores(p, evidence.y, log_p)
+        around = intervals(p, evidence.y, resamples=resamples, log_p=log_p)
+        rows.append([name, *(_entry(found[key], around[key]) for key in SCORES)])
+    header = ["Predictor", *(_HEADINGS[key] for key in SCORES)]
+    return join(
+        [table("Scores on the held-out rows", header, rows), element("p", _MEANING, class_="note")]
+    )
+
+
+def _learned_from(evidence: Evidence) -> str:
+    n_rows = evidence.about.get("n_rows")
+    return f" and learned from {counted(n_rows, 'row')}" if isinstance(n_rows, int) else ""
+
+
+def _worth(evidence: Evidence) -> Markup | None:
+    """Compared row by row with the baseline that does best."""
+    if not evidence.baselines:
+        return None
+    gains = {
+        name: nlp_gain(evidence.p, p, evidence.y, evidence.log_p)
+        for name, p in evidence.baselines.items()
+    }
+    best = min(gains, key=lambda name: gains[name][0])
+    gain, low, high = gains[best]
+    size = f"by {short(abs(gain), 3)} nats a row"
+    if low > 0:
+        words = f"Better than the best baseline, {best}, {size}"
+    elif high < 0:
+        words = f"Worse than a baseline: {best} is better {size}"
+    else:
+        words = f"Not clearly different from the best baseline, {best}"
+    interval = f" (95 % interval of the difference in NLP: {short(low, 3)} to {short(high, 3)})."
+    return element("p", element("b", words), interval, class_="verdict")
+
+
+def _entry(value: float | None, around: tuple[float, float] | None) -> Entry:
+    if value is None or around is None:
+        return Entry("–", None)
+    low, high = around
+    decimals = 4 if abs(value) < 10 else 2
+    interval = f"{low:.{decimals}f} to {high:.{decimals}f}"
+    return Entry(join([f"{value:.{decimals}f}", element("small", interval)], " "), float(value))

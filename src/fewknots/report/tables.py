@@ -1,0 +1,71 @@
+"""Tables that sort on a click (sort.js does it; without JavaScript they are plain tables)."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .markup import Markup, element
+from .numbers import cell
+
+
+class Entry(NamedTuple):
+    """A cell that is shown as one thing and sorted by another."""
+
+    shown: object
+    value: float | str | None
+
+
+def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markup:
+    """A table in a box of its own, which scrolls sideways where the page is too narrow for it."""
+    numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(header))]
+    head = [
+        element(
+            "th",
+            element("button", name, type="button"),
+            scope="col",
+            class_="number" if is_number else None,
+        )
+        for name, is_number in zip(header, numeric, strict=True)
+    ]
+    body = [
+        element("tr", *(_cell(entry, n) for entry, n in zip(row, numeric, strict=True)))
+        for row in rows
+    ]
+    return element(
+        "div",
+        element(
+            "table",
+            element("caption", caption),
+            element("thead", element("tr", *head)),
+            element("tbody", *body),
+        ),
+        class_="scroll",
+        tabindex="0",  # who has no mouse scrolls it with the arrow keys
+        role="region",
+        aria_label=caption,
+    )
+
+
+def facts(pairs: Sequence[tuple[object, object]]) -> Markup:
+    """Names and values, one below the other."""
+    lines = [element("div", element("dt", name), element("dd", value)) for name, value in pairs]
+    return element("dl", *lines)
+
+
+def _is_number(entry: Any) -> bool:
+    value = entry.value if isinstance(entry, Entry) else entry
+    return value is None or (
+        isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    )
+
+
+def _cell(entry: Any, numeric: bool) -> Markup:
+    shown: object
+    value: Any
+    shown, value = entry if isinstance(entry, Entry) else (cell(entry), entry)
+    if numeric:
+        known = value is not None and value == value
+        written = f"{float(value):.12g}" if known else None  # NaN has no place in an order
+        return element("td", shown, class_="number", data_value=written)
+    return element("td", shown, data_value=None if value == shown else value)

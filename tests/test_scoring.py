@@ -1,0 +1,123 @@
+"""Scores against scikit-learn's, intervals against what theory says they cover."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+
+from fewknots.scoring import SCORES, intervals, nlp_gain, reliability, scores, wilson
+
+
+def _calibrated(n=500, seed=0, digits=None):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1.0, 1.5, size=n)
+    p = p if digits is None else np.round(p, digits)
+    return p, (rng.random(n) < p).astype(int)
+
+
+@pytest.mark.parametrize("digits", [None, 1])
+def test_scores_are_those_of_scikit_learn(digits):
+    p, y = _calibrated(digits=digits)
+    p = np.clip(p, 0.01, 0.99)
+    found = scores(p, y)
+    assert tuple(found) == SCORES
+    assert found["nlp"] == pytest.approx(log_loss(y, p), rel=1e-12)
+    assert found["brier"] == pytest.approx(brier_score_loss(y, p), rel=1e-12)
+    assert found["auc"] == pytest.approx(roc_auc_score(y, p), rel=1e-12)
+    assert found["error"] == np.mean((p > 0.5) != y)
+
+
+def test_calibration_error_by_hand():
+    p = np.array([0.12, 0.18, 0.81, 0.83, 0.86])
+    y = np.array([0, 1, 1, 1, 0])
+    by_hand = (abs(0.30 - 1) + abs(2.50 - 2)) / 5
+    assert scores(p, y)["ece"] == pytest.approx(by_hand)
+
+
+def test_one_class_has_no_auc():
+    found = scores([0.2, 0.7], [1, 1])
+    assert found["auc"] is None
+    assert found["error"] == 0.5
+    assert intervals([0.2, 0.7], [1, 1])["auc"] is None
+
+
+def test_certain_and_wrong_is_finite_and_exact_with_log_probabilities():
+    rounded = scores([1.0, 0.0], [0, 1])
+    assert 37 < rounded["nlp"] < 746
+    log_p = np.array([[-800.0, 0.0], [0.0, -900.0]])
+    assert scores([1.0, 0.0], [0, 1], log_p=log_p)["nlp"] == 850.0
+    assert scores([1.0, 0.0], [1, 0])["nlp"] == 0.0
+
+
+@given(st.integers(0, 10_000), st.integers(2, 60))
+@settings(max_examples=50, deadline=None)
+def test_scores_do_not_depend_on_the_order_of_rows(seed, n):
+    p, y = _calibrated(n, seed, digits=2)
+    order = np.random.default_rng(seed).permutation(n)
+    for name, value in scores(p, y).items():
+        again = scores(p[order], y[order])[name]
+        assert value == again or value == pytest.approx(again, rel=1e-9)
+
+
+def test_intervals_hold_the_score_and_shrink_with_the_rows():
+    few, many = _calibrated(100), _calibrated(10_000)
+    for name in ("nlp", "brier", "error", "auc"):
+        low, high = intervals(*few)[name]
+        assert low < scores(*few)[name] < high
+        assert np.diff(intervals(*many)[name]) < 0.2 * (high - low)
+    assert intervals(*few) == intervals(*few)  # the seed decides
+    assert intervals(*few, level=0.5)["nlp"][0] > intervals(*few)["nlp"][0]
+
+
+def test_interval_covers_as_often_as_it_says():
+    expected = 1.5 / (2.5 * 3.5)  # E p(1-p) of the Beta(1, 1.5) that _calibrated draws from
+    covered = 0
+    for seed in range(100):
+        low, high = intervals(*_calibrated(200, seed), resamples=100)["brier"]
+        covered += low <= expected <= high
+    assert covered >= 88
+
+
+def test_gain_in_pairs():
+    p, y = _calibrated(2000)
+    gain, low, high = nlp_gain(p, np.full(2000, y.mean()), y)
+    assert gain == pytest.approx(log_loss(y, np.full(2000, y.mean())) - log_loss(y, p), rel=1e-9)
+    assert 0 < low < gain < high
+    assert nlp_gain(p, p, y) == (0.0, 0.0, 0.0)
+
+
+def test_reliability_bins_count_every_row_once():
+    p, y = _calibrated(1000)
+    p[:3] = [0.0, 1.0, 1.0]
+    bins = reliability(p, y)
+    assert sum(b.count for b in bins) == 1000
+    assert sum(b.count * b.observed for b in bins) == pytest.approx(y.sum())
+    assert all(0 <= b.low <= b.observed <= b.high <= 1 for b in bins)
+    assert [b.predicted for b in bins] == sorted(b.predicted for b in bins)
+    assert len(reliability(np.full(5, 0.34), [0, 1, 0, 0, 1])) == 1
+
+
+def test_wilson_interval_is_the_textbook_one():
+    assert wilson(0.0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert wilson(0.5, 100) == pytest.approx((0.4038, 0.5962), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "said"),
+    [
+        ([0.5, 1.2], [0, 1], "p\\[1\\] is 1.2"),
+        ([0.5, np.nan], [0, 1], "p\\[1\\] is nan"),
+        ([0.5], [2], "y\\[0\\] is 2"),
+        ([[0.5, 0.5]], [1], "predict_proba"),
+        ([], [], "no rows"),
+    ],
+)
+def test_errors_say_what_is_wrong(p, y, said):
+    with pytest.raises(ValueError, match=said):
+        scores(p, y)
+
+
+def test_log_probabilities_of_another_shape():
+    with pytest.raises(ValueError, match="log_p must have the shape"):
+        scores([0.5], [1], log_p=[[0.0]])
