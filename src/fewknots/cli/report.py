@@ -60,7 +60,8 @@ def command(
         recipe=fitted.recipe,
         rows=pa.Table.from_batches(raw).slice(0, MOST_ROWS),
         title=title or f"{fitted.target} = {fitted.positive}",
-        about=fitted.about,
+        about=fitted.about
+        | {"target": fitted.target, "n_rows": fitted.n_rows, "model_file": model.name},
     )
     if as_json:
         print_json({"out": str(destination), "rows": len(labels)})
