@@ -1,0 +1,90 @@
+"""A fitted classifier as one ONNX graph: rows in the user's units to probabilities and labels.
+
+    X ──► (x - mean)/scale ──► k(x, Z), k(x, x) ──► μ, σ² ──► link ──► probabilities N×2, label N
+
+The rows may be any number at a time. Arrays are stored once each: Z (M×D) and the projection (M×M)
+are all that is large. The smaller of two computations, standardising and link, are in float64
+whatever the model is in; the larger, M² a row, is in the precision asked for.
+"""
+
+import json
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..container import replacing
+from ..posterior import GaussianPosterior, MixturePosterior
+from .graph import Graph, Tensor, side_by_side, square, where
+from .kernels import Inputs, covariance, diagonal
+from .links import probabilities
+
+if TYPE_CHECKING:
+    from ..estimators import GPClassifier
+
+ROWS = "rows"  # the free dimension's name
+
+
+def write(classifier: "GPClassifier", path: str | PathLike[str], dtype: np.dtype) -> None:
+    """Write the graph of a fitted classifier to `path`, whole or not at all."""
+    graph = Graph()
+    X = graph.input("X", dtype, ROWS, classifier.n_features_in_)
+    add_classifier(graph, classifier, X.cast(np.float64), dtype)
+    with replacing(path) as temporary:
+        temporary.write_bytes(_content(graph, classifier))
+
+
+def add_classifier(
+    graph: Graph, classifier: "GPClassifier", X: Tensor, dtype: np.dtype
+) -> None:
+    """Everything after the inputs: X is N×D in the user's units, in float64."""
+    standardiser = classifier._standardiser
+    standardised = (X - standardiser.mean[None, :]) / standardiser.scale[None, :]
+    mean, variance = _marginals(classifier.posterior_, standardised, dtype)
+    both = probabilities(
+        classifier._likelihood.link, mean.cast(np.float64), variance.cast(np.float64)
+    )
+    # Of a mixture probabilities are averaged, not latent values; of one Gaussian it is a column.
+    negative, positive = (p.mean(axis=1) for p in both)
+    graph.output("probabilities", side_by_side(negative, positive).cast(dtype), ROWS, 2)
+    graph.output("label", _labels(graph, classifier.classes_, positive > negative), ROWS)
+
+
+def _marginals(
+    posterior: GaussianPosterior | MixturePosterior, X: Tensor, dtype: np.dtype
+) -> tuple[Tensor, Tensor]:
+    """Means (a column for each Gaussian of a mixture) and variances (a column) of f."""
+    arrays = posterior.arrays()
+    means = np.atleast_2d(arrays["means" if "means" in arrays else "mean"])
+    Z = X.graph.array(posterior.points, dtype).cast(np.float64)
+    inputs = Inputs(X, Z, posterior.points.shape, dtype)
+    a = covariance(posterior.kernel, inputs) @ posterior.projection.T
+    explained = square(a) @ posterior.shrink[:, None]
+    variance = (diagonal(posterior.kernel, inputs) - explained).maximum(0.0)
+    return a @ means.T, variance
+
+
+def _labels(graph: Graph, classes: np.ndarray, positive: Tensor) -> Tensor:
+    """Each row's more probable class."""
+    if classes.dtype.kind in "iu":
+        classes = classes.astype(np.int64)
+    elif classes.dtype.kind == "f":
+        classes = classes.astype(np.float64)
+    elif classes.dtype.kind != "b":
+        classes = classes.astype(str)
+    first, second = (graph.array(classes[i : i + 1]) for i in (0, 1))
+    axis = graph.array([1], np.int64)
+    return graph.apply("Squeeze", where(positive, second, first), axis)
+
+
+def _content(graph: Graph, classifier: "GPClassifier") -> bytes:
+    from .. import __version__
+
+    names: Any = getattr(classifier, "feature_names_in_", None)
+    metadata = {
+        "classes": json.dumps(classifier.classes_.tolist()),
+        "features": json.dumps(None if names is None else list(names)),
+        "kernel": repr(classifier.kernel_),
+        "likelihood": classifier._likelihood.link,
+    }
+    return graph.content("fewknots", ("fewknots", __version__), metadata)
