@@ -48,7 +48,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def contents(folder):
     """The bytes of a good file of each kind."""
-    quick = {"n_inducing": 4, "learn_inducing": False, "max_iter": 3, "random_state": 0}
+    quick = {"n_inducing": 4, "learn_inducing": False, "tol": 1e-2, "random_state": 0}
     y = np.where(X[:, 0] + X[:, 1] ** 2 > 0.7, "yes", "no")
     kernel = RBF(ard=False) * 2.0 + Linear()
     options = {"class_weight": {"no": 1.0, "yes": 2.0}, "inducing_points": X[:4]}

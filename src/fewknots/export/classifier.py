@@ -40,9 +40,8 @@ def add_classifier(
     """Everything after the inputs: X is N×D in the user's units, in float64."""
     standardiser = classifier._standardiser
     standardised = (X - standardiser.mean[None, :]) / standardiser.scale[None, :]
-    mean, variance = _marginals(classifier.posterior_, standardised, dtype)
     both = probabilities(
-        classifier._likelihood.link, mean.cast(np.float64), variance.cast(np.float64)
+        classifier._likelihood.link, *_marginals(classifier.posterior_, standardised, dtype)
     )
     # Of a mixture probabilities are averaged, not latent values; of one Gaussian it is a column.
     negative, positive = (p.mean(axis=1) for p in both)
@@ -53,15 +52,22 @@ def add_classifier(
 def _marginals(
     posterior: GaussianPosterior | MixturePosterior, X: Tensor, dtype: np.dtype
 ) -> tuple[Tensor, Tensor]:
-    """Means (a column for each Gaussian of a mixture) and variances (a column) of f."""
-    arrays = posterior.arrays()
-    means = np.atleast_2d(arrays["means" if "means" in arrays else "mean"])
-    Z = X.graph.array(posterior.points, dtype).cast(np.float64)
-    inputs = Inputs(X, Z, posterior.points.shape, dtype)
-    a = covariance(posterior.kernel, inputs) @ posterior.projection.T
-    explained = square(a) @ posterior.shrink[:, None]
-    variance = (diagonal(posterior.kernel, inputs) - explained).maximum(0.0)
-    return a @ means.T, variance
+    """Means (a column for each Gaussian of a mixture) and variances (a column) of f.
+
+    With w = Tᵀ mean and B = √|shrink| T, which is posterior.py's arithmetic in another order:
+
+        μ(x) = k(x, Z) w,     σ²(x) = k(x, x) - Σ_i ± (B k(Z, x))_i².
+    """
+    arrays = {name: array.astype(np.float64) for name, array in posterior.arrays().items()}
+    shrink, projection = arrays["shrink"], arrays["projection"]
+    w = projection.T @ np.atleast_2d(arrays.get("mean", arrays.get("means"))).T
+    B = np.sqrt(np.abs(shrink))[:, None] * projection
+    graph = X.graph
+    Z = graph.array(posterior.points, dtype).cast(np.float64)
+    inputs = Inputs(X, Z, posterior.points.shape, exact=dtype == np.float64)
+    k = covariance(posterior.kernel, inputs)
+    explained = square(k @ graph.array(B.T, dtype).cast(np.float64)) @ np.sign(shrink)[:, None]
+    return k @ w, (diagonal(posterior.kernel, inputs) - explained).maximum(0.0)
 
 
 def _labels(graph: Graph, classes: np.ndarray, positive: Tensor) -> Tensor:

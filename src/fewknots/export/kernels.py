@@ -1,11 +1,16 @@
-"""Kernels as ONNX operations: k(x, z) for every row x of a batch and every point z, and k(x, x).
+"""Kernels as ONNX operations in float64: k(x, z) for every row x of a batch and point z, and k(x, x).
 
-Squared distances must not be differences of large numbers. In float64, up to 32 inputs, they are
-sums of squared differences, as in `kernels/stationary.py`. Otherwise they are |x|² + |z|² - 2xz of
-centred inputs, always computed in float64: in float32 this form would leave three digits of a small
-distance, and none of a very small one.
+onnxruntime runs one operation after the other over all N×M numbers, so there should be few of them.
+A kernel of distance is a function of q, the squared distance times a constant, in which the
+variance is part of the exponent.
+
+Squared distances must not be differences of large numbers. Up to 32 inputs they are, where all
+digits are wanted, sums of squared differences, as in `kernels/stationary.py`. Otherwise they are
+|x|² + |z|² - 2xz of centred inputs, as one matrix product in float64, which leaves far more digits
+than float32 has.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,16 +19,16 @@ from jaxtyping import Float
 
 from ..kernels import RBF, Constant, Kernel, Linear, Matern12, Matern32, Matern52, Product, Sum
 from ..kernels.stationary import MOST_INPUTS_FOR_DIFFERENCES, Stationary
-from .graph import Tensor, exp, sqrt, square
+from .graph import Tensor, exp, side_by_side, sqrt, square
 
 
 class Inputs(NamedTuple):
-    """Rows and points, standardised, in float64; what is computed from them is in `dtype`."""
+    """Rows and points, standardised, in float64."""
 
     X: Tensor  # N×D
     Z: Tensor  # M×D
     shape: tuple[int, int]  # of Z
-    dtype: np.dtype
+    exact: bool  # whether squared distances shall have all digits
 
 
 def covariance(kernel: Kernel, inputs: Inputs) -> Tensor:
@@ -33,14 +38,13 @@ def covariance(kernel: Kernel, inputs: Inputs) -> Tensor:
     if isinstance(kernel, Product):
         return covariance(kernel.k1, inputs) * covariance(kernel.k2, inputs)
     if isinstance(kernel, Stationary):
-        r2 = _squared_distance(inputs, _per_input(kernel.lengthscale, inputs))
-        return float(kernel.variance) * _CORRELATIONS[type(kernel)](r2)
+        factor, value = _OF_DISTANCE[type(kernel)]
+        scale = _per_input(kernel.lengthscale, inputs) / math.sqrt(factor)
+        return value(_squared_distance(inputs, scale), math.log(kernel.variance))
     if isinstance(kernel, Linear):
-        weighed = inputs.X * _per_input(kernel.variance, inputs)
-        return (weighed @ inputs.Z.transposed()).cast(inputs.dtype)
+        return (inputs.X * _per_input(kernel.variance, inputs)) @ inputs.Z.transposed()
     if isinstance(kernel, Constant):
-        ones = (inputs.X.columns(inputs.shape[1])[0] * 0.0 + 1.0).cast(inputs.dtype)
-        return ones @ np.full((1, inputs.shape[0]), float(kernel.variance))
+        return _ones(inputs.X) @ np.full((1, inputs.shape[0]), kernel.variance)
     raise TypeError(f"ONNX export does not know the kernel {type(kernel).__name__}.")
 
 
@@ -51,10 +55,9 @@ def diagonal(kernel: Kernel, inputs: Inputs) -> Tensor:
     if isinstance(kernel, Product):
         return diagonal(kernel.k1, inputs) * diagonal(kernel.k2, inputs)
     if isinstance(kernel, Linear):
-        weighed = square(inputs.X) * _per_input(kernel.variance, inputs)
-        return weighed.sum(axis=1).cast(inputs.dtype)
+        return (square(inputs.X) * _per_input(kernel.variance, inputs)).sum(axis=1)
     if isinstance(kernel, Stationary | Constant):
-        return inputs.X.graph.number(float(kernel.variance), inputs.dtype)
+        return inputs.X.graph.number(float(kernel.variance), inputs.X.dtype)
     raise TypeError(f"ONNX export does not know the kernel {type(kernel).__name__}.")
 
 
@@ -62,14 +65,15 @@ def _squared_distance(inputs: Inputs, scale: Float[np.ndarray, "1 D"]) -> Tensor
     n_inputs = inputs.shape[1]
     centre = inputs.Z.mean(axis=0)
     x, z = (inputs.X - centre) / scale, (inputs.Z - centre) / scale
-    if inputs.dtype == np.float64 and n_inputs <= MOST_INPUTS_FOR_DIFFERENCES:
+    if inputs.exact and n_inputs <= MOST_INPUTS_FOR_DIFFERENCES:
         rows, points = x.columns(n_inputs), z.columns(n_inputs)
         total = square(rows[0] - points[0].transposed())
         for row, point in zip(rows[1:], points[1:], strict=True):
             total = total + square(row - point.transposed())  # two N×M arrays at a time, not D
         return total
-    squares = square(x).sum(axis=1) + square(z).sum(axis=1).transposed()
-    return (squares - 2.0 * (x @ z.transposed())).maximum(0.0).cast(inputs.dtype)
+    rows = side_by_side(x, square(x).sum(axis=1), _ones(x))
+    points = side_by_side(-2.0 * z, _ones(z), square(z).sum(axis=1))
+    return (rows @ points.transposed()).maximum(0.0)  # rounding alone can go below zero
 
 
 def _per_input(parameter, inputs: Inputs) -> Float[np.ndarray, "1 D"]:
@@ -78,19 +82,35 @@ def _per_input(parameter, inputs: Inputs) -> Float[np.ndarray, "1 D"]:
     return np.broadcast_to(value, (inputs.shape[1],))[None, :]
 
 
-def _matern32(r2: Tensor) -> Tensor:
-    s = 3.0**0.5 * sqrt(r2)
-    return (1.0 + s) * exp(-s)
+def _ones(x: Tensor) -> Tensor:
+    """A column of ones, one for each row of x."""
+    return x.sum(axis=1) * 0.0 + 1.0
 
 
-def _matern52(r2: Tensor) -> Tensor:
-    s = 5.0**0.5 * sqrt(r2)
-    return (1.0 + s + square(s) / 3.0) * exp(-s)
+# --- kernels of distance, from q = factor · r² and the logarithm of the variance ------------------
 
 
-_CORRELATIONS: dict[type[Kernel], Callable[[Tensor], Tensor]] = {
-    RBF: lambda r2: exp(-0.5 * r2),
-    Matern12: lambda r2: exp(-sqrt(r2)),
-    Matern32: _matern32,
-    Matern52: _matern52,
+def _rbf(q: Tensor, log_variance: float) -> Tensor:
+    return exp(log_variance - q)
+
+
+def _matern12(q: Tensor, log_variance: float) -> Tensor:
+    return exp(log_variance - sqrt(q))
+
+
+def _matern32(q: Tensor, log_variance: float) -> Tensor:
+    s = sqrt(q)
+    return (1.0 + s) * exp(log_variance - s)
+
+
+def _matern52(q: Tensor, log_variance: float) -> Tensor:
+    s = sqrt(q)
+    return (1.0 + s + q / 3.0) * exp(log_variance - s)
+
+
+_OF_DISTANCE: dict[type[Kernel], tuple[float, Callable[[Tensor, float], Tensor]]] = {
+    RBF: (0.5, _rbf),
+    Matern12: (1.0, _matern12),
+    Matern32: (3.0, _matern32),
+    Matern52: (5.0, _matern52),
 }
