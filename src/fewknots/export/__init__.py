@@ -21,7 +21,7 @@ def to_onnx(
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(classifier)
-    if str(np.dtype(dtype)) not in _DTYPES:
+    if dtype not in _DTYPES:
         raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}.")
     try:
         from .classifier import write
