@@ -131,7 +131,7 @@ def test_any_number_of_rows(likelihood, moons, tmp_path):
 
 @pytest.mark.parametrize(
     "labels",
-    [[False, True], ["no", "yes"], [-3, 7], [1.5, 2.5], np.array(["nein", "ja"], dtype=object)],
+    [[False, True], ["no", "yes"], [-3, 7], [1.0, 2.0], np.array(["nein", "ja"], dtype=object)],
     ids=str,
 )
 def test_labels(labels, moons, tmp_path):
@@ -195,3 +195,16 @@ def test_what_cannot_be_exported(moons, tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r"pip install 'fewknots\[onnx\]'"):
         classifier.to_onnx(tmp_path / "m.onnx")
     assert not (tmp_path / "m.onnx").exists()
+
+
+@pytest.mark.parametrize("likelihood", ["probit", "logit"])
+def test_a_missing_number_spoils_its_own_row_alone(likelihood, moons, tmp_path):
+    X, y = moons
+    classifier = quick(likelihood=likelihood, learn_kernel=False).fit(X, y)
+    classifier.to_onnx(tmp_path / "m.onnx", dtype="float64")
+    rows = X.copy()
+    rows[3, 1] = np.nan
+    found = session(tmp_path / "m.onnx").run(["probabilities"], {"X": rows})[0]
+    assert np.isnan(found[3]).all()
+    others = np.arange(len(X)) != 3
+    np.testing.assert_allclose(found[others], classifier.predict_proba(X[others]), atol=1e-10)

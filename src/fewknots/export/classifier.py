@@ -16,7 +16,7 @@ import numpy as np
 from ..container import replacing
 from ..posterior import GaussianPosterior, MixturePosterior
 from ..precision import computing_in
-from .graph import Graph, Tensor, side_by_side, square, where
+from .graph import Graph, Tensor, side_by_side, square
 from .kernels import Inputs, covariance, diagonal
 from .links import probabilities
 
@@ -66,8 +66,9 @@ def _marginals(
     w = projection.T @ np.atleast_2d(arrays.get("mean", arrays.get("means"))).T
     B = np.sqrt(np.abs(shrink))[:, None] * projection
     graph = X.graph
-    Z = graph.array(posterior.points, dtype).cast(np.float64)
-    inputs = Inputs(X, Z, posterior.points.shape, exact=dtype == np.float64)
+    centre = arrays["points"].mean(axis=0, keepdims=True)
+    Z = graph.array(arrays["points"] - centre, dtype).cast(np.float64)
+    inputs = Inputs(X, Z, centre, posterior.points.shape, exact=dtype == np.float64)
     k = covariance(posterior.kernel, inputs)
     product = _dtype_of_product(posterior, dtype)
     b = k.cast(product) @ graph.array(B.T, dtype).cast(product)
@@ -96,9 +97,8 @@ def _labels(graph: Graph, classes: np.ndarray, positive: Tensor) -> Tensor:
         classes = classes.astype(np.float64)
     elif classes.dtype.kind != "b":
         classes = classes.astype(str)
-    first, second = (graph.array(classes[i : i + 1]) for i in (0, 1))
-    axis = graph.array([1], np.int64)
-    return graph.apply("Squeeze", where(positive, second, first), axis)
+    chosen = graph.apply("Squeeze", positive.cast(np.int64), graph.array([1], np.int64))
+    return graph.apply("Gather", graph.array(classes), chosen, axis=0)
 
 
 def _content(graph: Graph, classifier: "GPClassifier") -> bytes:

@@ -26,7 +26,8 @@ class Inputs(NamedTuple):
     """Rows and points, standardised, in float64."""
 
     X: Tensor  # N×D
-    Z: Tensor  # M×D
+    Z: Tensor  # M×D, less their mean: so stored, they lose nothing by being far from zero
+    centre: Float[np.ndarray, "1 D"]  # their mean
     shape: tuple[int, int]  # of Z
     exact: bool  # whether squared distances shall have all digits
 
@@ -42,7 +43,8 @@ def covariance(kernel: Kernel, inputs: Inputs) -> Tensor:
         scale = _per_input(kernel.lengthscale, inputs) / math.sqrt(factor)
         return value(_squared_distance(inputs, scale), math.log(kernel.variance))
     if isinstance(kernel, Linear):
-        return (inputs.X * _per_input(kernel.variance, inputs)) @ inputs.Z.transposed()
+        points = (inputs.Z + inputs.centre).transposed()
+        return (inputs.X * _per_input(kernel.variance, inputs)) @ points
     if isinstance(kernel, Constant):
         return _ones(inputs.X) @ np.full((1, inputs.shape[0]), kernel.variance)
     raise TypeError(f"ONNX export does not know the kernel {type(kernel).__name__}.")
@@ -63,8 +65,7 @@ def diagonal(kernel: Kernel, inputs: Inputs) -> Tensor:
 
 def _squared_distance(inputs: Inputs, scale: Float[np.ndarray, "1 D"]) -> Tensor:
     n_inputs = inputs.shape[1]
-    centre = inputs.Z.mean(axis=0)
-    x, z = (inputs.X - centre) / scale, (inputs.Z - centre) / scale
+    x, z = (inputs.X - inputs.centre) / scale, inputs.Z / scale
     if inputs.exact and n_inputs <= MOST_INPUTS_FOR_DIFFERENCES:
         rows, points = x.columns(n_inputs), z.columns(n_inputs)
         total = square(rows[0] - points[0].transposed())

@@ -59,7 +59,8 @@ def _expected_tilted(tilt: Tensor, mean: Tensor, sigma: Tensor) -> Tensor:
         values = exp(log_logistic - tilt * f)
         return (weight * values).sum(axis=0, keep=False) / weight.sum(axis=0, keep=False)
 
-    largest = sigma.largest()
+    # A row that holds NaN stays out of it: it must not decide for others.
+    largest = where(sigma > 0.0, sigma, sigma.graph.number(0.0, sigma.dtype)).largest().maximum(0.0)
     hermite = average(mean + sigma * HERMITE_NODES[:, None, None], _column(HERMITE_WEIGHTS, mean))
     trapezoid = average(*_stretched_trapezoid(mean, sigma, largest))
     return where(largest <= HERMITE_LARGEST_SIGMA, hermite, trapezoid)
