@@ -29,6 +29,7 @@ from .exceptions import ModelFileError
 _KEY = "fewknots"
 _LARGEST_HEADER = 64 * 2**20
 _MOST_PARTS = 100_000  # lists and objects in a header
+_MOST_VALUES = 4_000_000  # as many numbers, written in full, as the largest header holds
 _LENGTH_BYTES = 8
 _QUOTE = reprlib.Repr()
 _QUOTE.maxstring = _QUOTE.maxother = 200
@@ -139,7 +140,7 @@ def _sealed_header(path: str | os.PathLike[str], text: bytes) -> tuple[dict[str,
 
 def _parsed(text: str) -> Any:
     """JSON, of few enough parts that its objects take little more memory than its text."""
-    if text.count("[") + text.count("{") > _MOST_PARTS:
+    if text.count("[") + text.count("{") > _MOST_PARTS or text.count(",") > _MOST_VALUES:
         raise ValueError("too many parts")
     return json.loads(text, parse_constant=_no_constant)
 

@@ -80,7 +80,7 @@ def test_a_forged_checkpoint_has_the_right_form_or_is_refused(data, finished):
     path.write_bytes(good)
     header, arrays = container.read(path)
     fingerprint = copy.deepcopy(header["fingerprint"])
-    *way, last = data.draw(st.sampled_from(sorted(places_in(header), key=str)[1:]))
+    *way, last = data.draw(st.sampled_from(list(places_in(header))[1:]))
     target = header
     for key in way:
         target = target[key]
