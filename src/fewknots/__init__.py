@@ -1,22 +1,31 @@
 """Gaussian process classification held by a few inducing points.
 
 Hensman, Matthews & Ghahramani, "Scalable Variational Gaussian Process Classification", 2015.
+
+The names below are imported when they are first asked for: `fewknots --help` and shell completion
+must not wait for JAX.
 """
 
-from .estimators import GPClassifier, GPRegressor
-from .exceptions import (
-    CheckpointError,
-    CheckpointWarning,
-    DataError,
-    DatasetError,
-    InputWarning,
-    InterruptedFitWarning,
-    ModelFileError,
-    NumericalError,
-    NumericalWarning,
-)
-from .model_file import load
-from .progress import Progress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import kernels as kernels
+    from .estimators import GPClassifier, GPRegressor
+    from .exceptions import (
+        CheckpointError,
+        CheckpointWarning,
+        DataError,
+        DatasetError,
+        InputWarning,
+        InterruptedFitWarning,
+        ModelFileError,
+        NumericalError,
+        NumericalWarning,
+    )
+    from .model_file import load
+    from .progress import Progress
+    from .table_model import TableModel
 
 __version__ = "0.1.0"
 
@@ -33,6 +42,29 @@ __all__ = [
     "NumericalError",
     "NumericalWarning",
     "Progress",
+    "TableModel",
     "__version__",
     "load",
 ]
+
+_HOMES = {
+    "GPClassifier": "estimators",
+    "GPRegressor": "estimators",
+    "Progress": "progress",
+    "TableModel": "table_model",
+    "load": "model_file",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "kernels":  # with the estimators, what a user names most
+        return import_module(".kernels", __name__)
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES.get(name, 'exceptions')}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

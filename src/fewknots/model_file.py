@@ -52,6 +52,11 @@ _MALFORMED = (
 
 def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
     """Write a fitted estimator to one file."""
+    container.write(path, *contents(estimator))
+
+
+def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arrays]:
+    """What of a fitted estimator goes into a file."""
     from . import __version__
 
     standardiser = estimator._standardiser
@@ -78,11 +83,11 @@ def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
             "converged": estimator.converged_,
         },
     }
-    container.write(path, header, arrays)
+    return header, arrays
 
 
 def load(path: str | PathLike[str]) -> "Any":
-    """Read a fitted `GPClassifier` or `GPRegressor` that its `save` wrote.
+    """Read a fitted `GPClassifier`, `GPRegressor` or `TableModel` that its `save` wrote.
 
     Nothing in the file is executed. A file that is cut off, changed, foreign or of a newer format
     raises `fewknots.ModelFileError`.
@@ -98,7 +103,8 @@ def load(path: str | PathLike[str]) -> "Any":
             f"up to format {FORMAT_VERSION}. Upgrade fewknots to load it."
         )
     try:
-        return _restore(header, arrays)
+        estimator = _restore(header, arrays)
+        return _with_table(estimator, header, arrays)
     except _MALFORMED as error:
         reason = str(error) if isinstance(error, ModelFileError) else f"{shown(error)}."
         raise ModelFileError(f"{path} is not a valid model: {reason}") from error
@@ -144,6 +150,19 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
 
 def _of_the_model(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name not in _NOT_OF_THE_MODEL}
+
+
+def _with_table(estimator: "GPEstimator", header, arrays) -> "Any":
+    """The estimator itself, or the `TableModel` around it if the file holds one."""
+    if "table" not in header:
+        return estimator
+    try:
+        from .table_model import TableModel
+    except ImportError as error:
+        raise ImportError(
+            "this model takes tables, which needs pyarrow: pip install 'fewknots[stream]'."
+        ) from error
+    return TableModel.restored(estimator, header["table"], arrays)
 
 
 def _restore_posterior(header, arrays, kernel: Kernel) -> GaussianPosterior | MixturePosterior:

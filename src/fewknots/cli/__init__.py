@@ -1,4 +1,8 @@
-"""The command `fewknots`."""
+"""The command `fewknots`.
+
+`fewknots --help` must answer at once, so nothing heavy is imported before a command runs: each
+command's file imports what it needs inside its function.
+"""
 
 import sys
 
@@ -10,5 +14,6 @@ def main() -> None:
     except ImportError:
         sys.exit("The command line needs typer: pip install 'fewknots[cli]'.")
     from .app import app
+    from .running import run
 
-    app()
+    sys.exit(run(app, sys.argv[1:]))

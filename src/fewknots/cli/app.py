@@ -1,26 +1,39 @@
-"""All commands in one place."""
+"""All commands in one place, none of them at work yet."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from .. import __version__
-from . import reproduce
+from . import demo, evaluate, export, fit, inspect, predict, report
+from .running import Commands
 
 app = typer.Typer(
     name="fewknots",
+    cls=Commands,
     help="Gaussian process classification held by a few inducing points.",
     no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-app.add_typer(reproduce.app, name="reproduce")
 
 
-def _print_version(wanted: bool) -> None:
+class _Reproduce(TyperGroup):
+    """The experiments of the paper. To know their options is to import them, so that waits."""
+
+    def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
+        from . import reproduce
+
+        experiments = typer.main.get_command(reproduce.app)
+        return experiments.make_context(info_name, args, *rest, **more)
+
+
+def _print_version(wanted: bool) -> bool:
     if wanted:
         typer.echo(f"fewknots {__version__}")
         raise typer.Exit
+    return wanted
 
 
 @app.callback()
@@ -31,3 +44,17 @@ def fewknots(
     ] = False,
 ) -> None:
     """Gaussian process classification held by a few inducing points."""
+
+
+for _command in (fit, predict, evaluate, report, inspect, export, demo):
+    app.command(_command.__name__.rpartition(".")[2])(_command.command)
+
+_reproduce = typer.Typer(cls=_Reproduce, help="Run one of the paper's experiments again.")
+
+
+@_reproduce.callback(invoke_without_command=True)
+def _experiments() -> None:
+    """Run one of the paper's experiments again; without a name, list them."""
+
+
+app.add_typer(_reproduce, name="reproduce")

@@ -173,6 +173,11 @@ def raise_unreadable(error: Exception, place: Place, schema: pa.Schema | None) -
         column, row, dtype, complaint = conversion.groups()
         # pyarrow counts lines of the file from 1, and the header is one
         here = Place(place.name, int(row) - 2)
+        if dtype == "string":
+            raise DataError(
+                f"{here}: column {schema.names[int(column)]!r} holds bytes that are not UTF-8 "
+                "text. Save the file as UTF-8. (Rows are counted from 0.)"
+            ) from error
         expected = "a number" if dtype in ("double", "int64") else dtype
         raise DataError(
             f"{here}: column {schema.names[int(column)]!r} cannot be read as {expected}: "

@@ -111,7 +111,7 @@ class _TableItems:
     def __init__(self, first: Any, target: Any, features: Any, weight: Any) -> None:
         from .table_columns import Columns  # arrays alone do without pyarrow
 
-        schema = _arrow_table(first).schema
+        schema = arrow_table(first).schema
         self.columns = Columns.chosen(schema, "block 0", target, features, weight)
 
     def blocks(self, item: Any, name: str, rows: int, keep: Sequence[str]) -> Iterator[Block]:
@@ -119,7 +119,7 @@ class _TableItems:
             raise DataError(
                 f"{name} of the iterator is a {type(item).__name__}, but block 0 is a table."
             )
-        table, place = _arrow_table(item), Place(name)
+        table, place = arrow_table(item), Place(name)
         self.columns.check_types(table.schema, name)
         self.columns.check_presence(table.schema, name, keep)
         for batch in table.to_batches(max_chunksize=rows):
@@ -132,7 +132,8 @@ def _is_table(item: Any) -> bool:
     return hasattr(item, "__arrow_c_stream__") or hasattr(item, "__arrow_c_array__")
 
 
-def _arrow_table(item: Any) -> Any:
+def arrow_table(item: Any) -> Any:
+    """A pandas, polars or pyarrow table as pyarrow's."""
     import pyarrow as pa
 
     if type(item).__module__.partition(".")[0] == "pandas":

@@ -71,15 +71,7 @@ class Columns:
 
     def check_presence(self, schema: pa.Schema, table: str, names: Sequence[str] = ()) -> None:
         """Each used column, and each of `names`, is there exactly once."""
-        counts = Counter(schema.names)
-        for name in (*self.used, *names):
-            found = counts[name]
-            if found == 0:
-                raise DataError(
-                    f"{table} has no column {name!r}. Its columns are {_listed(schema.names)}."
-                )
-            if found > 1:
-                raise DataError(f"{table} has {found} columns named {name!r}: rename them.")
+        check_presence(schema, table, (*self.used, *names))
 
     def check_types(self, schema: pa.Schema, table: str) -> None:
         """Features and weight hold numbers, and the target something that can be a label."""
@@ -115,6 +107,19 @@ class Columns:
             weights = _values(batch, self.weight, place).astype(np.float64)
             check_weights(weights, f"column {self.weight!r}", place)
         return Block(X, labels, weights, batch.select(list(keep)) if keep else None, place)
+
+
+def check_presence(schema: pa.Schema, table: str, names: Sequence[str]) -> None:
+    """Each of `names` is a column of `table`, exactly once."""
+    counts = Counter(schema.names)
+    for name in names:
+        found = counts[name]
+        if found == 0:
+            raise DataError(
+                f"{table} has no column {name!r}. Its columns are {_listed(schema.names)}."
+            )
+        if found > 1:
+            raise DataError(f"{table} has {found} columns named {name!r}: rename them.")
 
 
 _LABEL_KINDS = ("numbers", "text", "nothing")

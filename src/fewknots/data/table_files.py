@@ -29,8 +29,8 @@ class TableFiles:
     def __init__(
         self, source: Any, target: Any, features: Sequence[Any] | None, weight: Any
     ) -> None:
-        self._paths = _paths(source)
-        self._format = _common_format(self._paths)
+        self._paths = paths_of(source)
+        self._format = common_format(self._paths)
         # All files are looked at now: a column that is missing in the last one should not come to
         # light hours into a fit.
         first = self._paths[0]
@@ -58,7 +58,7 @@ class TableFiles:
         for path, schema in zip(self._paths, self._schemas, strict=True):
             place = Place(str(path))
             batches = self._format.batches(path, schema, names, rows)
-            for piece in pieces(_readable(batches, place, schema), rows):
+            for piece in pieces(readable(batches, place, schema), rows):
                 yield self._columns.block(piece, place, keep)
                 place = place.row(piece.num_rows)
             found += place.first_row
@@ -105,7 +105,7 @@ def pieces(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBa
             yield batch.slice(start, rows)
 
 
-def _readable(
+def readable(
     batches: Iterator[pa.RecordBatch], place: Place, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """The same batches; what goes wrong in reading one says how far the file was good."""
@@ -120,12 +120,12 @@ def _readable(
         place = place.row(batch.num_rows)
 
 
-def _paths(source: Any) -> list[Path]:
+def paths_of(source: Any) -> list[Path]:
     """The files meant by a path, a folder, a pattern or a list of these."""
     if isinstance(source, list | tuple):
         if not source:
             raise ValueError("source is an empty list: there is no file to read.")
-        return [path for item in source for path in _paths(item)]
+        return [path for item in source for path in paths_of(item)]
     if not isinstance(source, str | os.PathLike):
         raise TypeError(f"source lists a {type(source).__name__}: expected paths.")
     path = Path(source)
@@ -167,7 +167,8 @@ def _suffix(path: Path) -> str:
     return inner if last in _COMPRESSED and inner in _MAY_BE_COMPRESSED else last
 
 
-def _common_format(paths: Sequence[Path]) -> Format:
+def common_format(paths: Sequence[Path]) -> Format:
+    """How all of these files are read, by their endings."""
     for path in paths:
         if _suffix(path) not in _FORMATS:
             raise DataError(

@@ -325,8 +325,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
             raise ModelFileError(f"unknown likelihood {shown(header['likelihood'])}.")
         self._likelihood = Bernoulli(header["likelihood"])
         self.classes_ = decode_array(header["classes"])
-        if self.classes_.shape != (2,) or not self.classes_[0] < self.classes_[1]:
-            raise ModelFileError("its classes are not two in ascending order.")
+        if self.classes_.shape != (2,) or self.classes_[0] == self.classes_[1]:
+            raise ModelFileError("its classes are not two.")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

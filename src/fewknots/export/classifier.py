@@ -22,17 +22,28 @@ from .links import probabilities
 
 if TYPE_CHECKING:
     from ..estimators import GPClassifier
+    from ..recipe import Recipe
 
 ROWS = "rows"  # the free dimension's name
 # Above it, 1e-7 of it is no longer small beside the 1e-5 that are promised.
 _LARGEST_VARIANCE_FOR_FLOAT32 = 30.0
 
 
-def write(classifier: "GPClassifier", path: str | PathLike[str], dtype: np.dtype) -> None:
+def write(
+    classifier: "GPClassifier",
+    path: str | PathLike[str],
+    dtype: np.dtype,
+    recipe: "Recipe | None" = None,
+) -> None:
     """Write the graph of a fitted classifier to `path`, whole or not at all."""
     graph = Graph()
-    X = graph.input("X", dtype, ROWS, classifier.n_features_in_)
-    add_classifier(graph, classifier, X.cast(np.float64), dtype)
+    if recipe is None:
+        X = graph.input("X", dtype, ROWS, classifier.n_features_in_).cast(np.float64)
+    else:
+        from .columns import features_of  # recipes need pyarrow
+
+        X = features_of(recipe, graph, ROWS)
+    add_classifier(graph, classifier, X, dtype)
     with replacing(path) as temporary:
         temporary.write_bytes(_content(graph, classifier))
 

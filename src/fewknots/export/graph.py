@@ -18,9 +18,8 @@ from onnx import helper, numpy_helper
 OPERATORS = 17  # the version of ONNX's operator set
 ML_OPERATORS = 3  # and of its set for machine learning, which has text columns
 _IR_VERSION = 8  # of the file format: that of operator set 17
+OUTPUTS = ("probabilities", "label")
 _LARGEST_FILE = 2**31 - 1  # of a protocol buffer
-
-Operand = "Tensor | np.ndarray | float"
 
 
 class Graph:
@@ -33,10 +32,17 @@ class Graph:
         self._nodes: list[onnx.NodeProto] = []
         self._numbers: dict[tuple[str, float], Tensor] = {}
         self._domains = {"": OPERATORS}
+        self._names: set[str] = set()  # of inputs, which are the user's, and of everything else
 
     def input(self, name: str, dtype: Any, *shape: str | int) -> "Tensor":
         """What a caller passes in; a dimension that is a text is free."""
         dtype = np.dtype(dtype)
+        if name in ("", *OUTPUTS) or name in self._names:
+            raise ValueError(
+                f"an input of the graph cannot be called {name!r}: its outputs are called "
+                f"{' and '.join(OUTPUTS)}. Rename that column and fit again."
+            )
+        self._names.add(name)
         self._inputs.append(helper.make_tensor_value_info(name, element_type(dtype), shape))
         return Tensor(self, name, dtype)
 
@@ -50,7 +56,7 @@ class Graph:
         array = np.asarray(array, dtype)
         if array.dtype.kind == "U":
             array = array.astype(object)  # ONNX's texts have no length
-        name = f"array_{len(self._arrays)}"
+        name = self._new_name("array")
         self._arrays.append(numpy_helper.from_array(array, name))
         return Tensor(self, name, array.dtype)
 
@@ -75,11 +81,18 @@ class Graph:
         """The results of an operation that has several."""
         if domain:
             self._domains[domain] = ML_OPERATORS
-        names = [f"{operator.lower()}_{len(self._nodes)}_{i}" for i in range(count)]
+        names = [self._new_name(operator) for _ in range(count)]
         node = helper.make_node(operator, [t.name for t in inputs], names, domain=domain, **options)
         self._nodes.append(node)
         kind = inputs[0].dtype if dtype is None else np.dtype(dtype)
         return [Tensor(self, name, kind) for name in names]
+
+    def _new_name(self, kind: str) -> str:
+        number = len(self._names)
+        while (name := f"{kind}_{number}") in self._names:  # a column may be called so
+            number += 1
+        self._names.add(name)
+        return name
 
     def content(self, name: str, producer: tuple[str, str], metadata: dict[str, str]) -> bytes:
         """The finished file."""

@@ -1,0 +1,41 @@
+"""`fewknots export`: a model that runs without Python and without JAX."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import Debug, Json, Model
+from .output import check_destination, print_json
+
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", help="The ONNX file; by default MODEL.onnx.")
+]
+DType = Annotated[str, typer.Option("--dtype", help="float32 or float64.")]
+
+
+def command(
+    model: Model,
+    out: Out = None,
+    dtype: DType = "float32",
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Write a model as one ONNX graph: inputs to probabilities.
+
+    Example: fewknots export flights.fewknots --out flights.onnx
+    """
+    from ..exceptions import ModelFileError
+    from ..model_file import load
+
+    destination = out or Path(model.with_suffix(".onnx").name)
+    check_destination(destination)
+    loaded = load(model)
+    if not hasattr(loaded, "to_onnx"):
+        raise ModelFileError(f"{model} holds a {type(loaded).__name__}: only classifiers export.")
+    loaded.to_onnx(destination, dtype=dtype)
+    size = destination.stat().st_size
+    if as_json:
+        print_json({"out": str(destination), "bytes": size})
+    else:
+        typer.echo(f"{destination}: {size:,} bytes.")

@@ -1,0 +1,217 @@
+"""`fewknots fit`: from files to a model file."""
+
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import Debug, Json, Sources
+from .output import check_destination, print_json, score_table, verdict, watching
+from .running import INTERRUPTED, say
+
+if TYPE_CHECKING:
+    from ..table_model import TableModel
+
+Target = Annotated[
+    str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        help="Which of the target's two values to give the probability of; by default the greater "
+        "one (true, 1, the later word).",
+        show_default=False,
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", "-o", help="The model file; by default named after the first source."),
+]
+Kernel = Annotated[
+    str, typer.Option(help='rbf, matern12, matern32, matern52, linear, or a sum: "rbf + linear".')
+]
+Inducing = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many inducing points; by default grows with the rows."),
+]
+Method = Annotated[
+    str, typer.Option(help="The inference method; docs/choosing-a-method.md says which when.")
+]
+Likelihood = Annotated[str, typer.Option(help="probit or logit.")]
+MaxTime = Annotated[
+    float | None, typer.Option(help="Seconds that training may take.", show_default=False)
+]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="For everything that is random.")]
+HoldOut = Annotated[
+    float,
+    typer.Option(
+        "--holdout",
+        min=0.0,
+        max=0.9,
+        help="The share of the rows to score and not to learn from, at most 100,000 rows.",
+    ),
+]
+Weight = Annotated[
+    str | None, typer.Option(help="A column that says how often a row counts.", show_default=False)
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(help="Use this column (and no other that is not named); may be repeated."),
+]
+Drop = Annotated[list[str] | None, typer.Option(help="Leave this column out; may be repeated.")]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(help="This column holds codes, not numbers; may be repeated."),
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        help="A folder in which to keep a long run as it goes; by default beside the model file, "
+        "until the run is over."
+    ),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or gpu.")]
+
+
+def command(
+    sources: Sources,
+    target: Target,
+    positive: Positive = None,
+    out: Out = None,
+    kernel: Kernel = "rbf",
+    inducing: Inducing = None,
+    method: Method = "auto",
+    likelihood: Likelihood = "probit",
+    max_time: MaxTime = None,
+    holdout: HoldOut = 0.1,
+    seed: Seed = 0,
+    features: Columns = None,
+    drop: Drop = None,
+    text: Text = None,
+    weight: Weight = None,
+    checkpoint: Checkpoint = None,
+    resume: Resume = False,
+    device: Device = "auto",
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Learn to predict a column with two values from the other columns.
+
+    A tenth of the rows is held out; at the end the model is scored on them, beside the majority
+    class and a logistic regression. Ctrl-C ends training with what was learned by then.
+
+    Example: fewknots fit flights.parquet --target late --kernel "matern32 + linear"
+    """
+    import sys
+
+    from ..data.standard_input import as_files
+    from ..estimators import GPClassifier
+    from ..kernels import as_kernel
+    from ..table_fit import Run, Task, fit_files
+
+    destination = out or default_destination(sources[0])
+    check_destination(destination)
+    classifier = GPClassifier(
+        kernel=as_kernel(kernel),
+        n_inducing=inducing or "auto",
+        method=method,
+        likelihood=likelihood,
+        max_time=max_time,
+        random_state=seed,
+        device=device,
+        verbose=int(sys.stderr.isatty()),
+    )
+    classifier._check_parameters()  # before hours of reading
+    task = Task(target, positive, weight, features or None, drop or (), text or ())
+    folder = checkpoint or destination.with_name(f"{destination.name}.checkpoint")
+    run = Run(holdout, seed, folder, resume)
+    started = time.perf_counter()
+    with as_files(sources) as files, noticing_interruption() as interrupted, watching() as watch:
+        model = fit_files(files, task, classifier, run, watch)
+    model.save(destination)
+    seconds = time.perf_counter() - started
+    if as_json:
+        print_json(_summary(model, destination, seconds, bool(interrupted)))
+    else:
+        _print(model, destination, seconds)
+    if interrupted:
+        again = " The same command with --resume goes on." if folder.is_dir() else ""
+        say(f"Interrupted; {destination} holds what was learned by then.{again}")
+        raise typer.Exit(INTERRUPTED)
+    if checkpoint is None:
+        _remove_checkpoints(folder)
+
+
+def default_destination(source: str) -> Path:
+    """flights.fewknots for data/flights.csv.gz, in the current folder."""
+    name = Path(source).name.split(".")[0]
+    return Path(f"{'model' if not name.strip('*?-') else name}.fewknots")
+
+
+@contextmanager
+def noticing_interruption() -> Iterator[list[str]]:
+    """A list that is no longer empty once a fit was ended by Ctrl-C."""
+    from ..exceptions import InterruptedFitWarning
+
+    noticed: list[str] = []
+    show = warnings.showwarning
+
+    def notice(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, InterruptedFitWarning):
+            noticed.append(str(message))
+        else:
+            show(message, category, *place, **more)
+
+    warnings.showwarning = notice
+    try:
+        yield noticed
+    finally:
+        warnings.showwarning = show
+
+
+def _remove_checkpoints(folder: Path) -> None:
+    """What the run kept of itself, now that it is over; nothing else that may be there."""
+    for path in folder.glob("step-*.checkpoint"):
+        path.unlink()
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool) -> dict[str, Any]:
+    return {
+        "model": str(path),
+        "target": model.target,
+        "positive": model.positive,
+        "rows": {"learned_from": model.n_rows, "held_out": model.about["hold_out"]["rows"]},
+        "inputs": list(model.feature_names),
+        "kernel": " ".join(str(model.classifier.kernel_).split()),
+        "method": model.classifier.method_,
+        "inducing_points": len(model.classifier.inducing_points_),
+        "log_evidence": model.classifier.log_evidence_,
+        "converged": model.classifier.converged_,
+        "interrupted": interrupted,
+        "seconds": seconds,
+        "scores": model.about["hold_out"]["scores"],
+    }
+
+
+def _print(model: "TableModel", path: Path, seconds: float) -> None:
+    from ..baselines import LOGISTIC
+    from ..table_fit import MODEL
+
+    held_out = model.about["hold_out"]
+    typer.echo(
+        f"{path}: {model.target} = {model.positive} from {len(model.feature_names)} inputs of "
+        f"{len(model.recipe.columns)} columns, learned from {model.n_rows:,} rows in "
+        f"{seconds:.1f} s."
+    )
+    if not held_out["scores"]:
+        typer.echo("No row was held out, so there are no scores.")
+        return
+    score_table(held_out["scores"], f"{held_out['rows']:,} rows held out")
+    typer.echo(verdict(held_out["scores"], MODEL, LOGISTIC))

@@ -1,0 +1,103 @@
+"""`fewknots inspect`: what a model file holds."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .options import Debug, Json, Model
+from .output import print_json, score_table
+
+if TYPE_CHECKING:
+    from ..table_model import TableModel
+
+_MOST_LEVELS_SHOWN = 8
+
+
+def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
+    """Say what a model predicts from which columns, how it was fitted and how good it was.
+
+    Example: fewknots inspect flights.fewknots
+    """
+    from ..model_file import load
+    from ..table_model import TableModel
+
+    loaded = load(model)
+    table = loaded if isinstance(loaded, TableModel) else None
+    estimator = loaded if table is None else table.classifier
+    facts = {"file": str(model), "bytes": Path(model).stat().st_size} | _facts(estimator)
+    if table is not None:
+        facts |= _table_facts(table)
+    if as_json:
+        print_json(facts)
+        return
+    _print(facts)
+    if table is not None and table.about.get("hold_out", {}).get("scores"):
+        held_out = table.about["hold_out"]
+        score_table(held_out["scores"], f"{held_out['rows']:,} rows held out at the fit")
+
+
+def _facts(estimator: Any) -> dict[str, Any]:
+    """What every fitted estimator can say about itself."""
+    facts = {
+        "estimator": type(estimator).__name__,
+        "method": estimator.method_,
+        "kernel": " ".join(str(estimator.kernel_).split()),
+        "inducing_points": len(estimator.inducing_points_),
+        "inputs": estimator.n_features_in_,
+        "log_evidence": estimator.log_evidence_,
+        "iterations": estimator.n_iter_,
+        "converged": estimator.converged_,
+    }
+    if hasattr(estimator, "classes_"):
+        facts |= {"likelihood": estimator.likelihood, "classes": estimator.classes_.tolist()}
+    return facts
+
+
+def _table_facts(model: "TableModel") -> dict[str, Any]:
+    columns = [
+        {"kind": column.kind} | column.header() | {"inputs": list(column.feature_names)}
+        for column in model.recipe.columns
+    ]
+    return {
+        "target": model.target,
+        "positive": model.positive,
+        "rows": model.n_rows,
+        "columns": columns,
+        "about": model.about,
+    }
+
+
+def _print(facts: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    lines = Table(show_header=False, box=None, pad_edge=False)
+    about = facts.get("about", {})
+    shown = {name: value for name, value in facts.items() if name not in ("columns", "about")}
+    for key in ("files", "date", "seed", "versions"):
+        if key in about:
+            shown[key] = about[key]
+    for name, value in shown.items():
+        # user text may hold what rich takes for markup
+        lines.add_row(name.replace("_", " "), _plain(value))
+    console.print(lines)
+    if "columns" not in facts:
+        return
+    table = Table("column", "kind", "inputs", title="columns", title_justify="left")
+    for column in facts["columns"]:
+        names = column["inputs"]
+        more = f" and {len(names) - _MOST_LEVELS_SHOWN} more"
+        listed = ", ".join(names[:_MOST_LEVELS_SHOWN])
+        listed += more if len(names) > _MOST_LEVELS_SHOWN else ""
+        table.add_row(_plain(column["name"]), column["kind"], _plain(listed))
+    console.print(table)
+
+
+def _plain(value: Any) -> Any:
+    from rich.text import Text
+
+    if isinstance(value, float):
+        return Text(f"{value:.4f}")
+    if isinstance(value, dict):
+        return Text(", ".join(f"{name} {entry}" for name, entry in value.items()))
+    return Text(", ".join(map(str, value)) if isinstance(value, list) else str(value))

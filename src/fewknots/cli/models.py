@@ -1,0 +1,22 @@
+"""Opening model files for commands that work on tables."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..table_model import TableModel
+
+
+def load_table_model(path: Path) -> "TableModel":
+    """The model in the file, which has to know how to read tables."""
+    from ..exceptions import ModelFileError
+    from ..model_file import load
+    from ..table_model import TableModel
+
+    model = load(path)
+    if not isinstance(model, TableModel):
+        raise ModelFileError(
+            f"{path} was saved in Python and holds no recipe for the columns of a table. Use it in "
+            "Python with fewknots.load, or fit again with 'fewknots fit'."
+        )
+    return model

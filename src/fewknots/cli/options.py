@@ -1,0 +1,28 @@
+"""Arguments and options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="A model file that 'fewknots fit' wrote.", show_default=False
+    ),
+]
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE",
+        help="CSV, TSV, Parquet or Arrow files, a folder or a pattern of them, or - for standard "
+        "input.",
+        show_default=False,
+    ),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON on standard output, for other programs.")
+]
+Debug = Annotated[
+    bool, typer.Option("--debug", help="Show where an error comes from (its traceback).")
+]

@@ -1,0 +1,68 @@
+"""`fewknots report`: a page about a model that a colleague can open."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .models import load_table_model
+from .options import Debug, Json, Model, Sources
+from .output import check_destination, print_json, watching
+
+MOST_ROWS = 100_000
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="The page; by default MODEL.html.")]
+Title = Annotated[str | None, typer.Option(help="The page's title.", show_default=False)]
+
+
+def command(
+    model: Model,
+    sources: Sources,
+    out: Out = None,
+    title: Title = None,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Write one self-contained HTML page: scores, calibration, what matters, what is uncertain.
+
+    The rows need labels and should be new to the model; the first 100,000 are used.
+
+    Example: fewknots report flights.fewknots holdout.csv --out report.html
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    from ..data.standard_input import as_files
+    from ..report import write_report
+
+    destination = out or Path(model.with_suffix(".html").name)
+    check_destination(destination)
+    fitted = load_table_model(model)
+    X, y, raw = [], [], []
+    count = 0
+    with as_files(sources) as files, watching() as watch:
+        for rows in fitted.rows(files):
+            X.append(rows.X)
+            y.append(fitted.classifier.classes_[rows.y])
+            raw.append(rows.raw)
+            count += len(rows.X)
+            watch("reading", count)
+            if count >= MOST_ROWS:
+                break
+    labels = np.concatenate(y)[:MOST_ROWS]
+    write_report(
+        destination,
+        fitted.classifier,
+        np.concatenate(X)[:MOST_ROWS],
+        labels,
+        feature_names=fitted.feature_names,
+        baselines=fitted.baselines,
+        recipe=fitted.recipe,
+        rows=pa.Table.from_batches(raw).slice(0, MOST_ROWS),
+        title=title or f"{fitted.target} = {fitted.positive}",
+        about=fitted.about,
+    )
+    if as_json:
+        print_json({"out": str(destination), "rows": len(labels)})
+    else:
+        typer.echo(f"{destination}: {len(labels):,} rows.")

@@ -1,0 +1,90 @@
+"""How a command ends: exit codes, and one sentence on standard error where something went wrong.
+
+| exit code | meaning                                                            |
+|-----------|--------------------------------------------------------------------|
+| 0         | done                                                               |
+| 1         | the data, the model file or the machine did not allow it           |
+| 2         | the command line was not understood                                |
+| 130       | interrupted with Ctrl-C                                            |
+"""
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+_DEBUG = "--debug"
+
+
+class Commands(TyperGroup):
+    """Commands that Ctrl-C ends in our words; typer's own differ from version to version."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            say("fewknots: interrupted; no output was written.")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def run(app: typer.Typer, arguments: Sequence[str]) -> int:
+    """Run the command that the arguments name; the exit code."""
+    debug = _DEBUG in arguments
+    with warnings.catch_warnings():
+        if not debug:
+            warnings.showwarning = _note
+        try:
+            given = list(arguments) or ["--help"]
+            return app(given, prog_name="fewknots", standalone_mode=False) or 0
+        except BrokenPipeError:
+            # Whoever read the output has seen enough. Python would complain about it at its exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return FAILED
+        except Exception as error:
+            if debug:
+                traceback.print_exc()
+            say(f"fewknots: {_sentence(error)}")
+            return _exit_code(error)
+
+
+def say(text: str) -> None:
+    """One line on standard error, whatever the user's texts in it hold."""
+    line = " ".join(text.split())
+    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in line)
+    print(shown, file=sys.stderr, flush=True)
+
+
+def _exit_code(error: Exception) -> int:
+    return int(getattr(error, "exit_code", FAILED))
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, in the error's own words if it has any that a user can use."""
+    usage: Any = getattr(error, "format_message", None)  # typer's errors of the command line
+    if usage is not None:
+        context = getattr(error, "ctx", None)
+        command = "fewknots" if context is None else context.command_path
+        return f"{usage()} ('{command} --help' shows what there is.)"
+    if isinstance(error, MemoryError):
+        return "There is not enough memory for this."
+    if isinstance(error, ModuleNotFoundError) and error.name is not None:
+        return f"This needs {error.name}, which is not installed: pip install {error.name}."
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    text = str(error)
+    if isinstance(error, ValueError | LookupError | OSError | ImportError | ArithmeticError):
+        return text or type(error).__name__
+    return f"Unexpected {type(error).__name__}: {text} (The option {_DEBUG} shows where.)"
+
+
+def _note(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+    """Warnings that are meant for users, one line each; those of libraries are not."""
+    module = category.__module__.partition(".")[0]
+    if module == "fewknots" or category.__name__ == "ConvergenceWarning":
+        say(f"Note: {message}")

@@ -1,0 +1,59 @@
+"""`-`, standard input, as a file.
+
+A fit reads its rows several times, and Parquet is read from its end, but standard input can be
+read once and from its beginning. So it is copied to a scratch file first. What it holds is told
+from its first bytes, as there is no name to tell it.
+"""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..exceptions import DataError
+
+STANDARD_INPUT = "-"
+_NAME = "standard input"
+_HEAD_BYTES = 2**16
+_ENDINGS = (
+    (b"PAR1", ".parquet"),
+    (b"ARROW1", ".arrow"),
+    (b"\xff\xff\xff\xff", ".arrow"),  # an Arrow stream, which has no other mark
+    (b"\x1f\x8b", ".csv.gz"),
+    (b"BZh", ".csv.bz2"),
+    (b"\x28\xb5\x2f\xfd", ".csv.zst"),
+)
+
+
+@contextmanager
+def as_files(sources: Sequence[str]) -> Iterator[list[str]]:
+    """The same sources, `-` replaced by a file that lasts as long as the block."""
+    if STANDARD_INPUT not in sources:
+        yield list(sources)
+        return
+    if len(sources) > 1:
+        raise DataError("standard input (-) cannot be read together with files.")
+    with tempfile.TemporaryDirectory(prefix="fewknots-") as folder:
+        yield [str(_copied(sys.stdin.buffer, Path(folder)))]
+
+
+def _copied(stream: Any, folder: Path) -> Path:
+    head = stream.read(_HEAD_BYTES)
+    if not head:
+        raise DataError("standard input is empty: there are no rows to read.")
+    path = folder / f"{_NAME}{_ending(head)}"
+    with path.open("wb") as file:
+        file.write(head)
+        shutil.copyfileobj(stream, file)
+    return path
+
+
+def _ending(head: bytes) -> str:
+    for magic, ending in _ENDINGS:
+        if head.startswith(magic):
+            return ending
+    header = head.partition(b"\n")[0]
+    return ".tsv" if header.count(b"\t") > header.count(b",") else ".csv"

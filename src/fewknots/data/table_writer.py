@@ -1,0 +1,87 @@
+"""Tables written piece by piece to Parquet, CSV, TSV or Arrow files, whole or not at all."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.ipc
+import pyarrow.parquet
+
+from ..container import replacing
+from ..exceptions import DataError
+
+
+def _delimited(delimiter: str) -> Callable[[Path, pa.Schema], Any]:
+    options = pa.csv.WriteOptions(delimiter=delimiter)
+    return lambda path, schema: pa.csv.CSVWriter(path, schema, write_options=options)
+
+
+_WRITERS: dict[str, Callable[[Path, pa.Schema], Any]] = {
+    ".parquet": pa.parquet.ParquetWriter,
+    ".pq": pa.parquet.ParquetWriter,
+    ".csv": _delimited(","),
+    ".tsv": _delimited("\t"),
+    ".arrow": lambda path, schema: pa.ipc.new_file(str(path), schema),
+    ".feather": lambda path, schema: pa.ipc.new_file(str(path), schema),
+}
+
+
+def check_ending(path: str | PathLike[str]) -> None:
+    """The format is told by the file's ending."""
+    if Path(path).suffix.lower() not in _WRITERS:
+        raise DataError(
+            f"{path}: this kind of file cannot be written. Use one of {', '.join(_WRITERS)}."
+        )
+
+
+def write_table(path: str | PathLike[str], pieces: Iterable[pa.Table]) -> int:
+    """Write all pieces, which have the same columns, to one file; the number of rows.
+
+    The file appears when it is complete. Without pieces there is none.
+    """
+    check_ending(path)
+    make_writer = _WRITERS[Path(path).suffix.lower()]
+    n_rows = 0
+    with replacing(path) as unfinished, _opened(make_writer, unfinished) as write:
+        for piece in pieces:
+            write(piece)
+            n_rows += piece.num_rows
+    return n_rows
+
+
+@contextmanager
+def _opened(
+    make_writer: Callable[[Path, pa.Schema], Any], path: Path
+) -> Iterator[Callable[[pa.Table], None]]:
+    """What writes a piece; the first one says what the columns are."""
+    writer: Any = None
+    schema: pa.Schema | None = None
+
+    def write(piece: pa.Table) -> None:
+        nonlocal writer, schema
+        try:
+            piece = _plain(piece)
+            if writer is None:
+                writer, schema = make_writer(path, piece.schema), piece.schema
+            writer.write_table(piece.cast(schema))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError) as e:
+            raise DataError(f"a column cannot be written to this kind of file: {e}.") from e
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _plain(piece: pa.Table) -> pa.Table:
+    """Categories as what they stand for: their codes differ from file to file."""
+    for number, column in enumerate(piece.schema):
+        if pa.types.is_dictionary(column.type):
+            values = piece.column(number).cast(column.type.value_type)
+            piece = piece.set_column(number, column.with_type(column.type.value_type), values)
+    return piece.replace_schema_metadata(None)

@@ -1,0 +1,18 @@
+"""From a table's columns, as people keep them, to numbers for a model.
+
+| module     | what it does                                                              |
+|------------|---------------------------------------------------------------------------|
+| `numbers`  | numbers, true and false: as they are; the mean and a mark where missing   |
+| `dates`    | days and times: one number that grows, and circles for year, week and day |
+| `texts`    | words: one column a level, rare levels pooled                             |
+| `columns`  | which of these a column is                                                |
+| `labels`   | the target: any two values as 0 and 1                                     |
+| `recipe`   | all columns of a table                                                    |
+| `learning` | a recipe from one pass over the rows                                      |
+"""
+
+from .labels import Labels
+from .learning import RecipeLearner
+from .recipe import Recipe
+
+__all__ = ["Labels", "Recipe", "RecipeLearner"]

@@ -1,0 +1,71 @@
+"""A whole table to numbers, the same way at every time."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..data.sources import Place
+from ..data.table_columns import check_presence
+from ..exceptions import ModelFileError
+from .columns import KINDS, Column
+from .header import field
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The columns of a table that a model uses, and what becomes of each."""
+
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns that a table has to have, in whatever order and among whatever others."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """One name for each feature, for instance "carrier=AA"."""
+        return tuple(name for column in self.columns for name in column.feature_names)
+
+    def encode(self, table: "pa.RecordBatch | pa.Table", place: Place) -> np.ndarray:
+        """The features of all rows; `place` is where errors say that the rows come from."""
+        check_presence(table.schema, place.name, self.names)
+        features = np.empty((table.num_rows, len(self.feature_names)))
+        done = 0
+        for batch in table.to_batches() if isinstance(table, pa.Table) else [table]:
+            rows = features[done : done + batch.num_rows]
+            first = 0
+            for column in self.columns:
+                beyond = first + len(column.feature_names)
+                column.encode(batch.column(column.name), rows[:, first:beyond], place.row(done))
+                first = beyond
+            done += batch.num_rows
+        return features
+
+    def csv_type(self, guessed: pa.Field) -> pa.DataType:
+        """The type to read a CSV's column as. Those that are not used are left as they stand."""
+        for column in self.columns:
+            if column.name == guessed.name:
+                return column.csv_type(guessed.type)
+        return pa.string()
+
+    def header(self) -> dict[str, Any]:
+        """The recipe as JSON."""
+        return {"columns": [{"kind": column.kind} | column.header() for column in self.columns]}
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> "Recipe":
+        """Read what `header` wrote, trusting none of it."""
+        columns = []
+        for entry in field(header, "columns", list):
+            kind = field(entry, "kind", str)
+            if kind not in KINDS:
+                raise ModelFileError(f"this fewknots has no recipe for columns of kind {kind!r}.")
+            columns.append(KINDS[kind](entry))
+        recipe = cls(tuple(columns))
+        if len(set(recipe.names)) < len(recipe.names):
+            raise ModelFileError("its recipe names a column twice.")
+        return recipe

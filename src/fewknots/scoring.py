@@ -1,0 +1,205 @@
+"""How good probabilities are: five scores, how sure one can be of them, and the reliability bins.
+
+With p_n the probability given to the positive class and y_n ∈ {0, 1} what came:
+
+| score | formula                                             | best | says                          |
+|-------|-----------------------------------------------------|------|-------------------------------|
+| nlp   | mean of -log p(y_n)                                 | 0    | nats of surprise a row        |
+| brier | mean of (p_n - y_n)²                                | 0    | squared error                 |
+| error | share of rows with the less probable class          | 0    | wrong answers                 |
+| auc   | P(p of a positive row > p of a negative one)        | 1    | ranking; ties count one half  |
+| ece   | Σ_b n_b/N · abs(mean p - mean y), ten equal bins    | 0    | calibration                   |
+
+All five are functions of *weighted* rows sorted by p, so that a bootstrap resample is nothing but
+another vector of weights: one sort serves them all, and a resample costs O(N).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import ndtri
+
+SCORES = ("nlp", "brier", "error", "auc", "ece")
+_BINS = 10
+# A double nearest to 1 may stand for 1 - 2⁻⁵⁴, one nearest to 0 for the smallest there is: what an
+# answer of exactly 0 or 1 costs when it is wrong is at least this much, and not infinite.
+_LEAST = np.array([np.finfo(np.float64).smallest_subnormal, 2.0**-54])
+
+
+class ReliabilityBin(NamedTuple):
+    """Rows whose predictions are alike: what was predicted, and what share came true."""
+
+    predicted: float  # mean probability of the rows in the bin
+    observed: float  # share of positive rows among them
+    count: int
+    low: float  # a 95 % interval for the observed share (Wilson's)
+    high: float
+
+
+def scores(p: Any, y: Any, log_p: Any = None) -> dict[str, float | None]:
+    """The five scores of probabilities p of the positive class, for labels y of 0 and 1.
+
+    log_p : array of shape (N, 2), optional
+        Log probabilities of both classes (`predict_log_proba`). Where a probability has been
+        rounded to 0 or 1 they still know how sure the answer was, and so does the NLP.
+
+    The AUC is None if all rows are of one class.
+    """
+    rows = _sorted_rows(p, y, log_p)
+    return _weighted_scores(rows, np.ones(len(rows.y)))
+
+
+def intervals(
+    p: Any, y: Any, seed: int = 0, resamples: int = 200, level: float = 0.95, log_p: Any = None
+) -> dict[str, tuple[float, float] | None]:
+    """How far each score would move with other rows from where these came: bootstrap intervals.
+
+    Rows are drawn with replacement `resamples` times; the interval holds the middle `level` of the
+    scores. The AUC's is None if all rows are of one class.
+    """
+    rows = _sorted_rows(p, y, log_p)
+    rng = np.random.default_rng(seed)
+    n = len(rows.y)
+    drawn = []
+    for _ in range(resamples):
+        weights = np.bincount(rng.integers(n, size=n), minlength=n).astype(np.float64)
+        drawn.append(_weighted_scores(rows, weights))
+    tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]
+    found: dict[str, tuple[float, float] | None] = {}
+    for name in SCORES:
+        values = [sample[name] for sample in drawn if sample[name] is not None]
+        low, high = np.percentile(values, tails) if values else (np.nan, np.nan)
+        found[name] = (float(low), float(high)) if values else None
+    return found
+
+
+def nlp_gain(
+    p: Any, other: Any, y: Any, log_p: Any = None, level: float = 0.95
+) -> tuple[float, float, float]:
+    """By how many nats a row p is better than `other` on the same rows, and an interval for it.
+
+    Above zero: p is better. The rows are compared in pairs, which tells two predictors apart far
+    sooner than two separate intervals do: what is hard about a row is hard for both.
+    """
+    difference = _loss(*_checked(other, y, None)) - _loss(*_checked(p, y, log_p))
+    gain = float(np.mean(difference))
+    width = float(ndtri(0.5 * (1.0 + level)) * np.std(difference) / np.sqrt(len(difference)))
+    return gain, gain - width, gain + width
+
+
+def reliability(p: Any, y: Any, bins: int = _BINS) -> list[ReliabilityBin]:
+    """Rows grouped by their probability into equal parts of [0, 1]; empty parts are left out."""
+    p, y, _ = _checked(p, y, None)
+    part = _bin_of(p, bins)
+    found = []
+    for number in np.unique(part):
+        inside = part == number
+        count = int(inside.sum())
+        observed = float(y[inside].mean())
+        low, high = wilson(observed, count)
+        found.append(ReliabilityBin(float(p[inside].mean()), observed, count, low, high))
+    return found
+
+
+def wilson(share: float, count: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval for a probability, of which `count` trials showed this share.
+
+    It solves |share - π| = z √(π(1-π)/count) for π and so stays inside [0, 1], also where the share
+    is 0 or 1 and the usual interval has no width.
+    """
+    z2 = float(ndtri(0.5 * (1.0 + level))) ** 2
+    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
+    half = np.sqrt(z2 * share * (1 - share) / count + (z2 / (2 * count)) ** 2) / (1 + z2 / count)
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+
+
+class _SortedRows(NamedTuple):
+    """Rows in the order of their probability, with what each one adds to the scores."""
+
+    p: Float[np.ndarray, " N"]
+    y: Float[np.ndarray, " N"]
+    loss: Float[np.ndarray, " N"]
+    squared: Float[np.ndarray, " N"]
+    wrong: Float[np.ndarray, " N"]
+    ties: Int[np.ndarray, " T"]  # where each run of equal probabilities begins
+    bins: Int[np.ndarray, " B"]  # where each calibration bin begins
+
+
+def _sorted_rows(p: Any, y: Any, log_p: Any) -> _SortedRows:
+    p, y, log_p = _checked(p, y, log_p)
+    loss = _loss(p, y, log_p)
+    order = np.argsort(p, kind="stable")
+    p, y, loss = p[order], y[order], loss[order]
+    wrong = (p > 0.5) != (y > 0.5)  # a tie is not positive, as in `predict`
+    return _SortedRows(
+        p,
+        y,
+        loss,
+        np.square(p - y),
+        wrong.astype(np.float64),
+        _beginnings(p),
+        _beginnings(_bin_of(p, _BINS)),
+    )
+
+
+def _weighted_scores(rows: _SortedRows, weights: np.ndarray) -> dict[str, float | None]:
+    total = weights.sum()
+    positive = weights * rows.y
+    gaps = np.add.reduceat(weights * rows.p - positive, rows.bins)
+    return {
+        "nlp": float(weights @ rows.loss / total),
+        "brier": float(weights @ rows.squared / total),
+        "error": float(weights @ rows.wrong / total),
+        "auc": _auc(
+            np.add.reduceat(positive, rows.ties), np.add.reduceat(weights - positive, rows.ties)
+        ),
+        "ece": float(np.abs(gaps).sum() / total),
+    }
+
+
+def _auc(positive: np.ndarray, negative: np.ndarray) -> float | None:
+    """From the weights of both classes at each distinct probability, in ascending order."""
+    pairs = positive.sum() * negative.sum()
+    if pairs == 0:
+        return None
+    below = np.cumsum(negative) - 0.5 * negative
+    return float(positive @ below / pairs)
+
+
+def _loss(p: np.ndarray, y: np.ndarray, log_p: np.ndarray | None) -> np.ndarray:
+    """-log p(y) of each row."""
+    if log_p is not None:
+        return -np.where(y == 1, log_p[:, 1], log_p[:, 0])
+    return -np.log(np.where(y == 1, np.maximum(p, _LEAST[0]), np.maximum(1.0 - p, _LEAST[1])))
+
+
+def _bin_of(p: np.ndarray, bins: int) -> np.ndarray:
+    return np.minimum((p * bins).astype(int), bins - 1)
+
+
+def _beginnings(ascending: np.ndarray) -> np.ndarray:
+    return np.flatnonzero(np.concatenate([[True], np.diff(ascending) != 0]))
+
+
+def _checked(p: Any, y: Any, log_p: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    p, y = np.asarray(p, np.float64), np.asarray(y, np.float64)
+    if p.ndim != 1 or p.shape != y.shape:
+        raise ValueError(
+            f"p and y must be vectors of one length, got shapes {p.shape} and {y.shape}. p is the "
+            "probability of the positive class, predict_proba(X)[:, 1]."
+        )
+    if not len(p):
+        raise ValueError("there are no rows to score.")
+    if not np.all((p >= 0) & (p <= 1)):
+        row = int(np.argmin((p >= 0) & (p <= 1)))
+        raise ValueError(f"p[{row}] is {p[row]:g}, not a probability between 0 and 1.")
+    if not np.all((y == 0) | (y == 1)):
+        row = int(np.argmin((y == 0) | (y == 1)))
+        raise ValueError(f"y[{row}] is {y[row]:g}; y must be 1 for the positive class and 0 else.")
+    if log_p is None:
+        return p, y, None
+    log_p = np.asarray(log_p, np.float64)
+    if log_p.shape != (len(p), 2):
+        raise ValueError(f"log_p must have the shape ({len(p)}, 2), got {log_p.shape}.")
+    return p, y, log_p

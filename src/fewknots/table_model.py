@@ -1,0 +1,139 @@
+"""A classifier together with the recipe that feeds it: what `fewknots fit` saves.
+
+`GPClassifier` knows numbers. A table has words, dates and gaps, and someone who predicts should
+pass the table as it is. So the model file holds how each column becomes numbers (recipe/), which
+value of the target is predicted, and two simple models to compare with (baselines.py).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float
+
+from . import container, model_file
+from .baselines import Baselines
+from .data.iterator_source import arrow_table
+from .data.raw_files import RawFiles
+from .data.sources import Place
+from .estimators import GPClassifier
+from .exceptions import ModelFileError
+from .recipe import Labels, Recipe
+from .recipe.header import field
+
+_BASELINES = "baselines."
+
+
+class TableRows(NamedTuple):
+    """Some consecutive rows of a table, as it has them and as the model sees them."""
+
+    X: Float[np.ndarray, "N D"]
+    y: np.ndarray | None  # 1 for the positive label, 0 for the other; None without labels
+    raw: pa.RecordBatch
+    place: Place
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted classifier that takes tables as they are.
+
+    classifier : the Gaussian process; its `classes_` are (negative, positive)
+    recipe : how columns become its inputs
+    labels : the target column and its two values
+    baselines : majority class and logistic regression on the same rows
+    n_rows : how many rows it was fitted to
+    about : the file names, hold-out scores, versions, seed and date of the fit
+    """
+
+    classifier: GPClassifier
+    recipe: Recipe
+    labels: Labels
+    baselines: Baselines
+    n_rows: int
+    about: dict[str, Any]
+
+    @property
+    def target(self) -> str:
+        """The column that it predicts."""
+        return self.labels.target
+
+    @property
+    def positive(self) -> Any:
+        """The value of the target whose probability comes second."""
+        return self.labels.positive
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What the classifier's inputs are called."""
+        return self.recipe.feature_names
+
+    def predict_proba(self, table: Any) -> Float[np.ndarray, "N 2"]:
+        """Probability of both labels for each row of a pandas, polars or pyarrow table."""
+        rows = arrow_table(table)
+        return self.classifier.predict_proba(self.recipe.encode(rows, Place("the table")))
+
+    def rows(self, source: Any, *, labelled: bool = True, keep: Any = None) -> Iterator[TableRows]:
+        """The rows of files, piece by piece.
+
+        source : a path, folder, pattern or list of them
+        labelled : whether the target is wanted too
+        keep : further columns to hand on in `raw`; None means those that are used
+        """
+        files = RawFiles(source, self.csv_type)
+        used = (*self.recipe.names, self.target) if labelled else self.recipe.names
+        names = tuple(dict.fromkeys((*used, *(keep or ()))))
+        for batch, place in files.batches(names, len(self.feature_names)):
+            X = self.recipe.encode(batch, place)
+            y = self.labels.codes(batch.column(self.target), place) if labelled else None
+            yield TableRows(X, y, batch if keep is None else batch.select(list(keep)), place)
+
+    def csv_type(self, guessed: pa.Field) -> pa.DataType:
+        """The type to read a CSV's column as."""
+        if guessed.name == self.target and not pa.types.is_null(guessed.type):
+            return guessed.type
+        return self.recipe.csv_type(guessed)
+
+    def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
+        """Write the model, with as much of its recipe as ONNX can express, as an ONNX graph."""
+        from .export import to_onnx
+
+        to_onnx(self.classifier, path, dtype=dtype, recipe=self.recipe)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, which `fewknots.load` reads."""
+        header, arrays = model_file.contents(self.classifier)
+        header["table"] = {
+            "recipe": self.recipe.header(),
+            "labels": self.labels.header(),
+            "n_rows": self.n_rows,
+            "about": self.about,
+        }
+        arrays |= {f"{_BASELINES}{name}": a for name, a in self.baselines.arrays().items()}
+        container.write(path, header, arrays)
+
+    @classmethod
+    def restored(
+        cls, classifier: Any, header: dict[str, Any], arrays: container.Arrays
+    ) -> "TableModel":
+        """Read what `save` wrote, trusting none of it."""
+        if not isinstance(classifier, GPClassifier):
+            raise ModelFileError("it has a recipe for tables, but is no classifier.")
+        recipe = Recipe.from_header(field(header, "recipe", dict))
+        labels = Labels.from_header(field(header, "labels", dict))
+        n_features = classifier.n_features_in_
+        if len(recipe.feature_names) != n_features:
+            raise ModelFileError(
+                f"its recipe makes {len(recipe.feature_names)} inputs of a row, but its classifier "
+                f"takes {n_features}."
+            )
+        own = {
+            name.removeprefix(_BASELINES): array
+            for name, array in arrays.items()
+            if name.startswith(_BASELINES)
+        }
+        baselines = Baselines.restored(own, n_features)
+        n_rows, about = field(header, "n_rows", int), field(header, "about", dict)
+        return cls(classifier, recipe, labels, baselines, n_rows, about)

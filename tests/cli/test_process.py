@@ -1,0 +1,182 @@
+"""The command as a process of its own: start-up, pipes, terminals, Ctrl-C, completion."""
+
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+
+from fewknots import load
+
+COMMAND = [sys.executable, "-m", "fewknots"]
+_TIMEOUT = 300
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        timeout=_TIMEOUT,
+        **({"text": True} | options),
+    )
+
+
+def test_help_needs_nothing_heavy():
+    script = (
+        "import sys; sys.argv = ['fewknots', '--help']\n"
+        "from fewknots.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "heavy = {'jax', 'sklearn', 'scipy', 'numpy', 'pyarrow', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for command in ("fit", "predict", "evaluate", "report", "inspect", "export", "reproduce"):
+        assert command in done.stdout
+
+
+def test_help_within_a_second():
+    # Its own seconds, as other tests may keep the cores busy; the best of a few.
+    seconds = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        assert run("--help").returncode == 0
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(seconds) < 1.0
+
+
+def test_exit_codes(home):
+    assert run("--version").returncode == 0
+    assert run().returncode == 0  # help
+    wrong = run("fit")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.count("\n") == 1
+    missing = run("inspect", home / "none.fewknots")
+    assert (missing.returncode, missing.stdout) == (1, "")
+    assert missing.stderr.count("\n") == 1
+    assert "none.fewknots" in missing.stderr
+
+
+def test_standard_input_and_pipes(home):
+    rows = (home / "later.csv").read_bytes()
+    done = run("evaluate", home / "m.fewknots", "-", "--json", input=rows, text=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == 100
+    assert done.stderr == b""  # no progress in a pipe
+
+
+def test_a_reader_that_has_seen_enough(home):
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = ["predict", str(home / "m.fewknots"), str(home / "new.csv")]
+    with os.fdopen(writing, "wb") as pipe:
+        done = subprocess.run([*COMMAND, *arguments], stdout=pipe, stderr=subprocess.PIPE)
+    assert b"Traceback" not in done.stderr
+    assert b"Exception" not in done.stderr
+
+
+def test_progress_on_a_terminal(home, tmp_path):
+    ours, theirs = pty.openpty()
+    arguments = ["fit", home / "flights.csv", "-t", "late", "--inducing", 8, "--max-time", 1]
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments), "--out", str(tmp_path / "m.fewknots"), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(ours, 4096):
+            shown += piece
+    except OSError:  # the other end is closed
+        pass
+    out, _ = process.communicate(timeout=_TIMEOUT)
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"iteration" in shown
+    assert json.loads(out)["interrupted"] is False  # and none of it among the results
+
+
+def started(*arguments, **environment):
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from fewknots.cli import main; main()"  # as from a terminal: a background job ignores it
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        env=os.environ | environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_ctrl_c_leaves_a_model_and_a_checkpoint(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(25_000, 2))
+    label = np.where(X[:, 0] ** 2 + X[:, 1] > rng.normal(size=len(X)), "in", "out")
+    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": label}).to_parquet(tmp_path / "t.parquet")
+    model, folder = tmp_path / "m.fewknots", tmp_path / "m.fewknots.checkpoint"
+    arguments = ["fit", tmp_path / "t.parquet", "-t", "y", "--inducing", 10, "--out", model]
+    process = started(*arguments, "--max-time", 100)
+    deadline = time.monotonic() + _TIMEOUT
+    while not list(folder.glob("step-*.checkpoint")) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=_TIMEOUT)
+    assert process.returncode == 130, err
+    assert "holds what was learned by then" in err
+    assert "--resume goes on" in err
+    assert "NLP" in out
+    before = load(model).classifier.n_iter_
+    assert load(model).predict_proba(pd.DataFrame({"a": [0.0], "b": [0.0]})).sum() == 1.0
+
+    done = run(*arguments, "--resume", "--max-time", 1, "--json")
+    assert done.returncode == 0, done.stderr
+    assert load(model).classifier.n_iter_ >= before
+    assert not folder.exists()
+
+
+def test_ctrl_c_before_there_is_anything(tmp_path):
+    scratch, out = tmp_path / "scratch", tmp_path / "out"
+    scratch.mkdir()
+    out.mkdir()
+    process = started("fit", "-", "-t", "y", "--out", out / "m.fewknots", TMPDIR=str(scratch))
+    deadline = time.monotonic() + _TIMEOUT
+    while not list(scratch.glob("fewknots-*")) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    time.sleep(0.2)  # now it waits for rows
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=_TIMEOUT)
+    assert process.returncode == 130, err
+    assert "no output was written" in err
+    assert "Traceback" not in err
+    assert list(out.iterdir()) == list(scratch.iterdir()) == []
+
+
+def completed(words):
+    environment = {
+        "_FEWKNOTS_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split(" ")) - 1),
+    }
+    return run(env=os.environ | environment).stdout.split()
+
+
+def test_shell_completion():
+    assert completed("fewknots in") == ["inspect"]
+    assert "--kernel" in completed("fewknots fit --k")
+    assert "banana" in completed("fewknots reproduce ban")
+    script = run(env=os.environ | {"_FEWKNOTS_COMPLETE": "source_bash"}).stdout
+    assert "_FEWKNOTS_COMPLETE=complete_bash" in script

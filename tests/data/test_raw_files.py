@@ -1,0 +1,153 @@
+"""Files read as they stand, rows drawn by number, tables written whole or not at all."""
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from fewknots.data.hold_out import Lot
+from fewknots.data.raw_files import RawFiles
+from fewknots.data.standard_input import as_files
+from fewknots.data.table_writer import write_table
+from fewknots.exceptions import DataError
+
+
+def as_guessed(field):
+    return field.type
+
+
+def all_rows(files, names):
+    return pa.Table.from_batches([batch for batch, _ in files.batches(names)])
+
+
+def test_every_format_gives_the_same_rows(tmp_path):
+    table = pa.table({"a": [1.5, 2.5], "w": ["x", "y"], "more": [True, False]})
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    pa.feather.write_feather(table, tmp_path / "t.feather")
+    for path in tmp_path.iterdir():
+        files = RawFiles(str(path), as_guessed)
+        assert all_rows(files, ["w", "a"]).to_pylist() == table.select(["w", "a"]).to_pylist()
+
+
+def test_files_of_one_table_and_where_their_rows_are(tmp_path):
+    for number in range(3):
+        (tmp_path / f"{number}.csv").write_text(f"a,b\n{number},\n{number},x\n")
+    files = RawFiles(str(tmp_path), lambda field: pa.string())
+    places = [str(place) for _, place in files.batches(["a"])]
+    assert places == [f"{tmp_path / str(number)}.csv, row 0" for number in range(3)]
+    assert all_rows(files, ["a"])["a"].to_pylist() == ["0", "0", "1", "1", "2", "2"]
+
+
+def test_columns_that_are_missing_or_there_twice(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,a\n1,2,3\n")
+    files = RawFiles(tmp_path / "t.csv", as_guessed)
+    with pytest.raises(DataError, match="has 2 columns named 'a': rename them"):
+        list(files.batches(["a"]))
+    with pytest.raises(DataError, match="has no column 'c'"):
+        list(files.batches(["c"]))
+    assert all_rows(files, ["b"]).to_pydict() == {"b": [2]}
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n"])
+def test_no_rows(tmp_path, content):
+    (tmp_path / "t.csv").write_text(content)
+    with pytest.raises(DataError, match=r"is empty|no rows|cannot be read"):
+        list(RawFiles(tmp_path / "t.csv", as_guessed).batches(["a"]))
+
+
+def test_bytes_that_are_not_text(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"a,w\n1,x\n2,caf\xe9\n")
+    files = RawFiles(tmp_path / "t.csv", lambda field: pa.string())
+    with pytest.raises(DataError, match=r"t\.csv, row 1: column 'w' holds bytes that are not UTF"):
+        list(files.batches(["w"]))
+    (tmp_path / "t.csv").write_bytes(b"a,caf\xe9\n1,x\n")
+    with pytest.raises(DataError, match="UTF-8"):
+        list(RawFiles(tmp_path / "t.csv", as_guessed).batches(["a"]))
+
+
+class _Stdin:
+    def __init__(self, content):
+        self.buffer = io.BytesIO(content)
+
+
+def _parquet(table):
+    sink = io.BytesIO()
+    pa.parquet.write_table(table, sink)
+    return sink.getvalue()
+
+
+def _stream(table):
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+TABLE = pa.table({"a": [1, 2], "w": ["x", "y"]})
+
+
+@pytest.mark.parametrize(
+    "content", [b"a,w\n1,x\n2,y\n", b"a\tw\n1\tx\n2\ty\n", _parquet(TABLE), _stream(TABLE)]
+)
+def test_standard_input_is_known_by_its_first_bytes(monkeypatch, content):
+    monkeypatch.setattr("sys.stdin", _Stdin(content))
+    with as_files(["-"]) as files:
+        assert all_rows(RawFiles(files, as_guessed), ["a", "w"]).to_pylist() == TABLE.to_pylist()
+
+
+def test_standard_input_that_cannot_be_used(monkeypatch):
+    monkeypatch.setattr("sys.stdin", _Stdin(b""))
+    with pytest.raises(DataError, match="standard input is empty"), as_files(["-"]):
+        pass
+    with pytest.raises(DataError, match="together with files"), as_files(["-", "a.csv"]):
+        pass
+
+
+def test_rows_are_drawn_by_their_number():
+    lot = Lot(0.1, seed=3)
+    whole = lot.drawn(0, 100_000)
+    pieces = np.concatenate([lot.drawn(first, 1000) for first in range(0, 100_000, 1000)])
+    np.testing.assert_array_equal(whole, pieces)
+    assert whole.mean() == pytest.approx(0.1, abs=0.004)
+    other = Lot(0.1, seed=4).drawn(0, 100_000)
+    assert (whole & other).mean() == pytest.approx(0.01, abs=0.002)  # as if independent
+    neighbours = (whole[1:] & whole[:-1]).mean()
+    assert neighbours == pytest.approx(0.01, abs=0.002)
+
+
+def test_all_none_and_at_most():
+    assert Lot(1.0, 0).drawn(0, 1000).all()
+    assert not Lot(0.0, 0).drawn(0, 1000).any()
+    assert Lot(0.5, 0).at_most(100, 1000).share == 0.1
+    assert Lot(0.05, 0).at_most(100, 1000).share == 0.05
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".arrow", ".feather"])
+def test_tables_are_written_in_pieces(tmp_path, ending):
+    path = tmp_path / f"t{ending}"
+    words = pa.array(["x", "y"]).dictionary_encode()
+    pieces = [pa.table({"a": [1, 2], "w": words}), pa.table({"a": [3], "w": ["z"]})]
+    assert write_table(path, pieces) == 3
+    rows = all_rows(RawFiles(path, as_guessed), ["a", "w"])
+    assert rows.to_pydict() == {"a": [1, 2, 3], "w": ["x", "y", "z"]}
+
+
+def test_a_table_appears_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("before")
+
+    def broken():
+        yield pa.table({"a": [1]})
+        raise DataError("no more")
+
+    with pytest.raises(DataError, match="no more"):
+        write_table(path, broken())
+    with pytest.raises(DataError, match="cannot be written"):
+        write_table(path, [pa.table({"a": [[1, 2]]})])
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
