@@ -33,7 +33,7 @@ def model(tmp_path_factory):
 def with_gaps():
     """Rows with a gap in each kind of column."""
     table = flights()
-    table["rush"] = pd.array(table["distance"] > table["distance"].median(), "boolean")
+    table["weekend"] = table["weekend"].astype("boolean")
     for place, name in enumerate(table.columns.drop("late")):
         table.loc[table.index[place :: 17 + place], name] = None
     return table

@@ -32,12 +32,14 @@ _FLOAT64 = np.dtype(np.float64)
 
 def features_of(recipe: Recipe, graph: Graph, rows: str) -> Tensor:
     """N×D features; the graph gets an input for each column."""
+    dtypes = [np.dtype(object) if c.kind == "text" else _FLOAT64 for c in recipe.columns]
+    # All inputs first: what the graph calls its own arrays then gives way to them.
+    named = zip(recipe.names, dtypes, strict=True)
+    inputs = [graph.input(name, dtype, rows) for name, dtype in named]
     axis = graph.array([1], np.int64)
     parts: list[Tensor] = []
-    for column in recipe.columns:
-        dtype = np.dtype(object) if column.kind == "text" else _FLOAT64
-        value = graph.apply("Unsqueeze", graph.input(column.name, dtype, rows), axis)
-        parts += _FEATURES[column.kind](column, value)
+    for column, value in zip(recipe.columns, inputs, strict=True):
+        parts += _FEATURES[column.kind](column, graph.apply("Unsqueeze", value, axis))
     return side_by_side(*parts)
 
 
