@@ -173,5 +173,7 @@ def _count_encoded_parts(encoded: Any) -> int:
         count += 1
         fields = kernel["fields"] if isinstance(kernel, dict) else None
         if isinstance(fields, dict):
-            waiting += [f["kernel"] for f in fields.values() if isinstance(f, dict) and "kernel" in f]
+            waiting += [
+                f["kernel"] for f in fields.values() if isinstance(f, dict) and "kernel" in f
+            ]
     return count

@@ -97,7 +97,7 @@ def load(path: str | PathLike[str]) -> "Any":
     if not isinstance(version, int) or version < 1:
         raise ModelFileError(f"{path} is not a fewknots model file: it has no format version.")
     if version > FORMAT_VERSION:
-        writer = shown(header.get('fewknots')).strip("'")
+        writer = shown(header.get("fewknots")).strip("'")
         raise ModelFileError(
             f"{path} has format {shown(version)}, written by fewknots {writer}; this fewknots reads "
             f"up to format {FORMAT_VERSION}. Upgrade fewknots to load it."

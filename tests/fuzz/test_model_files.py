@@ -13,14 +13,20 @@ import time
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fewknots import GPClassifier, GPRegressor, ModelFileError, container, load
+from fewknots import DataError, GPClassifier, GPRegressor, ModelFileError, container, load
 from fewknots.kernels import RBF, Linear
+from fewknots.table_fit import Run, Task, fit_files
+from fewknots.table_model import TableModel
 
 X = np.random.default_rng(0).normal(size=(40, 2))
+DAYS = pd.date_range("2024-01-01", periods=40, freq="W").astype(str)
+TABLE = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "up", "down"), "day": DAYS})
+TABLE.loc[3, "a"] = np.nan
 NEVER = {"os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "pickle.find_class"}
 FUZZ = settings(
     max_examples=150,
@@ -52,9 +58,12 @@ def contents(folder):
     y = np.where(X[:, 0] + X[:, 1] ** 2 > 0.7, "yes", "no")
     kernel = RBF(ard=False) * 2.0 + Linear()
     options = {"class_weight": {"no": 1.0, "yes": 2.0}, "inducing_points": X[:4]}
+    TABLE.assign(late=y).to_csv(folder / "table.csv", index=False)
+    task, run = Task("late"), Run(hold_out=0.0)
     return [
         saved(folder, GPClassifier(kernel, **(quick | options)).fit(X, y)),
         saved(folder, GPRegressor("matern32", **quick).fit(X, X[:, 0])),
+        saved(folder, fit_files(str(folder / "table.csv"), task, GPClassifier(**quick), run)),
     ]
 
 
@@ -68,9 +77,16 @@ def outcome(path):
         return None
     finally:
         assert not seen_events
-    predict = model.predict_proba if isinstance(model, GPClassifier) else model.predict
     with np.errstate(all="ignore"):
-        return predict(X)
+        if isinstance(model, GPRegressor):
+            return model.predict(X)
+        if isinstance(model, GPClassifier):
+            return model.predict_proba(X)
+        assert isinstance(model, TableModel)
+        try:
+            return model.predict_proba(TABLE)
+        except DataError:  # it wants other columns than these
+            return None
 
 
 # --- damage ---------------------------------------------------------------------------------------
@@ -108,7 +124,7 @@ def _spliced(content, place, extra, removed):
 
 
 @FUZZ
-@given(which=st.integers(0, 1), damage=damages())
+@given(which=st.integers(0, 2), damage=damages())
 def test_damage_is_noticed(which, damage, folder, contents):
     good = contents[which]
     path = folder / "damaged.fewknots"
@@ -137,12 +153,14 @@ json_values = st.recursive(
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=20)
     | st.sampled_from(["<U9999", "object", "GPClassifier", "os.system", "../../etc/passwd", "gpu"]),
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(
-        st.sampled_from(["array", "kernel", "dict", "class", "fields", "dtype", "values"])
-        | st.text(max_size=5),
-        inner,
-        max_size=4,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["array", "kernel", "dict", "class", "fields", "dtype", "values"])
+            | st.text(max_size=5),
+            inner,
+            max_size=4,
+        )
     ),
     max_leaves=8,
 )
@@ -168,7 +186,7 @@ def forged(content, folder, change):
 
 
 @FUZZ
-@given(which=st.integers(0, 1), data=st.data())
+@given(which=st.integers(0, 2), data=st.data())
 def test_a_forged_header_does_no_harm(which, data, folder, contents):
     def change(header, arrays):
         for _ in range(data.draw(st.integers(1, 2))):
@@ -187,7 +205,7 @@ def test_a_forged_header_does_no_harm(which, data, folder, contents):
 
 
 @FUZZ
-@given(which=st.integers(0, 1), data=st.data())
+@given(which=st.integers(0, 2), data=st.data())
 def test_forged_arrays_do_no_harm(which, data, folder, contents):
     def change(header, arrays):
         name = data.draw(st.sampled_from(sorted(arrays)))

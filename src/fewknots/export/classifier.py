@@ -48,9 +48,7 @@ def write(
         temporary.write_bytes(_content(graph, classifier))
 
 
-def add_classifier(
-    graph: Graph, classifier: "GPClassifier", X: Tensor, dtype: np.dtype
-) -> None:
+def add_classifier(graph: Graph, classifier: "GPClassifier", X: Tensor, dtype: np.dtype) -> None:
     """Everything after the inputs: X is N×D in the user's units, in float64."""
     standardiser = classifier._standardiser
     standardised = (X - standardiser.mean[None, :]) / standardiser.scale[None, :]
@@ -87,9 +85,7 @@ def _marginals(
     return k @ w, (diagonal(posterior.kernel, inputs) - explained).maximum(0.0)
 
 
-def _dtype_of_product(
-    posterior: GaussianPosterior | MixturePosterior, dtype: np.dtype
-) -> np.dtype:
+def _dtype_of_product(posterior: GaussianPosterior | MixturePosterior, dtype: np.dtype) -> np.dtype:
     """In which dtype the one large product may be computed, M² operations a row.
 
     σ² is k(x, x) less nearly as much: what float32 rounds off k(x, x) is all there in σ², and up to

@@ -97,7 +97,9 @@ class Graph:
     def content(self, name: str, producer: tuple[str, str], metadata: dict[str, str]) -> bytes:
         """The finished file."""
         graph = helper.make_graph(self._nodes, name, self._inputs, self._outputs, self._arrays)
-        domains = [helper.make_opsetid(domain, version) for domain, version in self._domains.items()]
+        domains = [
+            helper.make_opsetid(domain, version) for domain, version in self._domains.items()
+        ]
         model = helper.make_model(
             graph,
             opset_imports=domains,

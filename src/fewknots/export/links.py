@@ -77,7 +77,9 @@ def _stretched_trapezoid(mean: Tensor, sigma: Tensor, largest: Tensor) -> tuple[
     first = _asinh((mean - REACH * sigma) / STRETCH)
     step = (_asinh((mean + REACH * sigma) / STRETCH) - first) / (count - 1.0)
     graph = mean.graph
-    numbers = graph.apply("Range", graph.number(0.0, mean.dtype), count, graph.number(1.0, mean.dtype))
+    numbers = graph.apply(
+        "Range", graph.number(0.0, mean.dtype), count, graph.number(1.0, mean.dtype)
+    )
     numbers = graph.apply("Unsqueeze", numbers, graph.array([1, 2], np.int64))
     up = exp(first + numbers * step)
     down = 1.0 / up

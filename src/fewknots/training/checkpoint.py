@@ -130,7 +130,9 @@ def _check_form(path: Path, saved: Saved) -> None:
             raise ValueError("its history is incomplete")
         for name, array in saved.arrays.items():
             kind = "i" if name == "history.iteration" else "f"
-            if name.startswith("history.") and (array.shape != (length,) or array.dtype.kind != kind):
+            if name.startswith("history.") and (
+                array.shape != (length,) or array.dtype.kind != kind
+            ):
                 raise ValueError(f"its array {shown(name)} is no column of the others' length")
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(f"{path} is not a valid checkpoint: {shown(error)}.") from error
