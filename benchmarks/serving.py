@@ -2,11 +2,11 @@
 
     python benchmarks/serving.py [--data FOLDER] [--inducing 500]
 
-With FOLDER (or FEWKNOTS_DATA) the model is that of the flights, eight features; else one of generated
-waveforms, 21 features. Both predict the same rows, warm, in requests of 1, 100 and 10,000 rows, best
-of three, in turn; the last column is what the server of docs/serving.md answers over HTTP. Then: how
-far the probabilities are apart, the files' sizes, and how long a new process takes to its first
-answer.
+With FOLDER (or FEWKNOTS_DATA) the model is that of the flights, eight features; else one of
+generated waveforms, 21 features. Both predict the same rows, warm, in requests of 1, 100 and 10,000
+rows, best of three, in turn; the last column is what the server of docs/serving.md answers over
+HTTP. Also: how far the probabilities are apart, the files' sizes, and how long a new process takes
+to its first answer.
 """
 
 import argparse

@@ -45,8 +45,8 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
     content = serialise_arrays(arrays, metadata={_KEY: json.dumps(sealed, allow_nan=False)})
     if int.from_bytes(content[:_LENGTH_BYTES], "little") > _LARGEST_HEADER:
         raise ValueError(
-            f"the arguments to be saved take more than {_LARGEST_HEADER >> 20} MiB as text, which no "
-            "model file holds. Give fewer inducing_points."
+            f"the arguments to be saved take more than {_LARGEST_HEADER >> 20} MiB as text, which "
+            "no model file holds. Give fewer inducing_points."
         )
     with replacing(path) as temporary:
         temporary.write_bytes(content)

@@ -1,7 +1,7 @@
 """Arguments, kernels and small arrays as JSON, and back with nothing taken on trust.
 
-Kernels are looked up by name in a fixed table, and dtypes must be ones that this module writes. What
-a file says about sizes is compared with what it holds before anything of that size is made.
+Kernels are looked up by name in a fixed table, and dtypes must be ones that this module writes.
+What a file says about sizes is compared with what it holds before anything of that size is made.
 """
 
 import dataclasses
@@ -133,7 +133,7 @@ def named(what: str, name: Any, known: Mapping[str, Any]) -> Any:
 
 def value_of(mapping: Any, name: str, kind: type) -> Any:
     """A value that must be there and of that type; a float must be finite."""
-    value = mapping[name]
+    value: Any = mapping[name]
     if type(value) is not kind or (kind is float and not math.isfinite(value)):
         raise ModelFileError(f"its {name} is {shown(value)}, not a {kind.__name__}.")
     return value

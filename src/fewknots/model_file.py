@@ -1,8 +1,8 @@
 """Saving and loading fitted models (container.py says what such a file is made of).
 
 The header says: format version, estimator and its arguments, kernel, likelihood, classes,
-feature names, training summary (header_values.py says how those are written). Arrays are checked for
-dtype and shape before use, and every failure is a `ModelFileError` that says what is wrong:
+feature names, training summary (header_values.py says how those are written). Arrays are checked
+for dtype and shape before use, and every failure is a `ModelFileError` that says what is wrong:
 loading never runs anything that a file brings along.
 """
 
@@ -17,8 +17,8 @@ from .data.standardise import Standardiser
 from .exceptions import ModelFileError
 from .header_values import (
     check_fitted,
-    decode_array,
     decode_arguments,
+    decode_array,
     decode_kernel,
     encode_arguments,
     encode_array,
@@ -37,7 +37,7 @@ FORMAT_VERSION = 1
 _POSTERIORS = {cls.__name__: cls for cls in (GaussianPosterior, MixturePosterior)}
 _HISTORY = {"iteration": np.int64, "seconds": np.float64, "bound": np.float64}
 _HISTORY_OF_SOME = {"held_out_nlp": np.float64}
-# Folders are of the machine that trained the model: fitting it again elsewhere must not write there.
+# Folders are of the machine that trained the model: fitting it again must not write there.
 _NOT_OF_THE_MODEL = ("checkpoint", "resume")
 _MALFORMED = (
     KeyError,
@@ -99,8 +99,8 @@ def load(path: str | PathLike[str]) -> "Any":
     if version > FORMAT_VERSION:
         writer = shown(header.get("fewknots")).strip("'")
         raise ModelFileError(
-            f"{path} has format {shown(version)}, written by fewknots {writer}; this fewknots reads "
-            f"up to format {FORMAT_VERSION}. Upgrade fewknots to load it."
+            f"{path} has format {shown(version)}, written by fewknots {writer}; this fewknots "
+            f"reads up to format {FORMAT_VERSION}. Upgrade fewknots to load it."
         )
     try:
         estimator = _restore(header, arrays)

@@ -41,8 +41,8 @@ HERMITE_LARGEST_SIGMA = 1.0
 STRETCH = 5.0  # c in f = c sinh(u)
 REACH = 7.0  # the trapezoidal rule covers μ ± 7σ; what lies beyond weighs 3e-12
 MOST_NODES = 20 * CHUNK
-# How many nodes asinh(REACH σ / STRETCH) needs, as a polynomial: fitted to the counts that reach 1e-8
-# for both links, σ from 1 to 100.
+# How many nodes asinh(REACH σ / STRETCH) needs, as a polynomial: fitted to the counts that reach
+# 1e-8 for both links, σ from 1 to 100.
 NODES_BY_WIDTH = (10.0, 8.0, 1.8)
 
 

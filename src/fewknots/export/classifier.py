@@ -72,7 +72,8 @@ def _marginals(
     """
     arrays = {name: array.astype(np.float64) for name, array in posterior.arrays().items()}
     shrink, projection = arrays["shrink"], arrays["projection"]
-    w = projection.T @ np.atleast_2d(arrays.get("mean", arrays.get("means"))).T
+    means = np.atleast_2d(arrays["means" if "means" in arrays else "mean"])
+    w = (means @ projection).T
     B = np.sqrt(np.abs(shrink))[:, None] * projection
     graph = X.graph
     centre = arrays["points"].mean(axis=0, keepdims=True)

@@ -110,8 +110,8 @@ class Graph:
         helper.set_model_props(model, metadata)
         if model.ByteSize() > _LARGEST_FILE:
             raise ValueError(
-                f"the model would take {model.ByteSize() / 2**30:.1f} GiB, and an ONNX file holds 2 "
-                "at most. Use fewer inducing points, or dtype='float32'."
+                f"the model would take {model.ByteSize() / 2**30:.1f} GiB, and an ONNX file holds "
+                "2 at most. Use fewer inducing points, or dtype='float32'."
             )
         return model.SerializeToString()
 
@@ -244,6 +244,6 @@ def side_by_side(*columns: Tensor) -> Tensor:
 
 def element_type(dtype: np.dtype) -> int:
     """ONNX's number for a dtype."""
-    if dtype == object:
+    if dtype.kind == "O":
         return onnx.TensorProto.STRING
     return helper.np_dtype_to_tensor_dtype(dtype)

@@ -1,4 +1,4 @@
-"""Kernels as ONNX operations in float64: k(x, z) for every row x of a batch and point z, and k(x, x).
+"""Kernels as ONNX operations in float64: k(x, z) for all rows x and points z, and k(x, x).
 
 onnxruntime runs one operation after the other over all N×M numbers, so there should be few of them.
 A kernel of distance is a function of q, the squared distance times a constant, in which the
@@ -72,9 +72,9 @@ def _squared_distance(inputs: Inputs, scale: Float[np.ndarray, "1 D"]) -> Tensor
         for row, point in zip(rows[1:], points[1:], strict=True):
             total = total + square(row - point.transposed())  # two N×M arrays at a time, not D
         return total
-    rows = side_by_side(x, square(x).sum(axis=1), _ones(x))
-    points = side_by_side(-2.0 * z, _ones(z), square(z).sum(axis=1))
-    return (rows @ points.transposed()).maximum(0.0)  # rounding alone can go below zero
+    of_rows = side_by_side(x, square(x).sum(axis=1), _ones(x))
+    of_points = side_by_side(-2.0 * z, _ones(z), square(z).sum(axis=1))
+    return (of_rows @ of_points.transposed()).maximum(0.0)  # rounding alone can go below zero
 
 
 def _per_input(parameter, inputs: Inputs) -> Float[np.ndarray, "1 D"]:
