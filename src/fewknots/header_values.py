@@ -133,8 +133,8 @@ def named(what: str, name: Any, known: Mapping[str, Any]) -> Any:
 
 def value_of(mapping: Any, name: str, kind: type) -> Any:
     """A value that must be there and of that type; a float must be finite."""
-    value: Any = mapping[name]
-    if type(value) is not kind or (kind is float and not math.isfinite(value)):
+    value = mapping[name]
+    if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         raise ModelFileError(f"its {name} is {shown(value)}, not a {kind.__name__}.")
     return value
 

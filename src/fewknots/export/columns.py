@@ -8,8 +8,8 @@
 | text    | a text                       | the empty text                               |
 
 Each input has one value a row. Days are those of the local clock where a column has a time zone,
-with the time as a fraction: ONNX knows no dates, so whoever calls has to count them. A value that is
-missing where the model never saw one missing, an error in `fewknots predict`, gives the row the
+with the time as a fraction: ONNX knows no dates, so whoever calls has to count them. A value that
+is missing where the model never saw one missing, an error in `fewknots predict`, gives the row the
 probability NaN: a graph cannot complain.
 
 Numbers are float64 in float32 models too: float32 has no minutes in a date, nor single units in a
