@@ -208,3 +208,15 @@ def test_a_missing_number_spoils_its_own_row_alone(likelihood, moons, tmp_path):
     assert np.isnan(found[3]).all()
     others = np.arange(len(X)) != 3
     np.testing.assert_allclose(found[others], classifier.predict_proba(X[others]), atol=1e-10)
+
+
+def test_a_model_fitted_in_float32(moons, tmp_path):
+    """The graph is the more exact of the two: `predict_proba` then rounds more than it does."""
+    X, y = moons
+    classifier = quick(dtype="float32").fit(X, y)
+    found = {}
+    for dtype in TOLERANCE:
+        assert compare(classifier, X, tmp_path / "m.onnx", dtype) < 1e-3
+        rows = X.astype(np.float32).astype(dtype)
+        found[dtype] = session(tmp_path / "m.onnx").run(["probabilities"], {"X": rows})[0]
+    np.testing.assert_allclose(found["float32"], found["float64"], atol=1e-5)
