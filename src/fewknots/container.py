@@ -12,6 +12,7 @@ moved there.
 import hashlib
 import json
 import os
+import reprlib
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +28,11 @@ from .exceptions import ModelFileError
 
 _KEY = "fewknots"
 _LARGEST_HEADER = 64 * 2**20
+_MOST_PARTS = 100_000  # lists and objects in a header
+_MOST_VALUES = 4_000_000  # as many numbers, written in full, as the largest header holds
 _LENGTH_BYTES = 8
+_QUOTE = reprlib.Repr()
+_QUOTE.maxstring = _QUOTE.maxother = 200
 
 Header = dict[str, Any]
 Arrays = dict[str, np.ndarray]
@@ -38,6 +43,11 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
     arrays = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     sealed = {"header": header, "sha256": _digest(header, arrays)}
     content = serialise_arrays(arrays, metadata={_KEY: json.dumps(sealed, allow_nan=False)})
+    if int.from_bytes(content[:_LENGTH_BYTES], "little") > _LARGEST_HEADER:
+        raise ValueError(
+            f"the arguments to be saved take more than {_LARGEST_HEADER >> 20} MiB as text, which "
+            "no model file holds. Give fewer inducing_points."
+        )
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
@@ -61,49 +71,87 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
-    """The header and arrays of a file that `write` wrote; anything else is a ModelFileError."""
-    content = Path(path).read_bytes()
-    sealed = _sealed_header(path, content)
+    """The header and arrays of a file that `write` wrote; anything else is a ModelFileError.
+
+    Sizes are checked before anything of that size is read, so a file costs a few times its own
+    length of memory, and a header of `_LARGEST_HEADER` bytes the most that headers can cost.
+    """
+    content, sealed = _checked_content(path)
     try:
         arrays = parse_arrays(content)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise ModelFileError(f"{path} is damaged: its arrays cannot be read ({error}).") from error
-    header = sealed["header"]
-    if sealed["sha256"] != _digest(header, arrays):
+        digest = _digest(sealed["header"], arrays)
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelFileError(
+            f"{path} is damaged: its arrays cannot be read ({shown(error)})."
+        ) from error
+    if sealed["sha256"] != digest:
         raise ModelFileError(
             f"{path} was changed after it was written: its checksum does not match. Get an "
             "unchanged copy, or save the model again."
         )
-    return header, arrays
+    return sealed["header"], arrays
 
 
-def _sealed_header(path: str | os.PathLike[str], content: bytes) -> dict[str, Any]:
-    """Our part of the safetensors header, found without trusting anything in it."""
-    foreign = ModelFileError(f"{path} is not a fewknots model file.")
-    if len(content) < _LENGTH_BYTES:
-        raise ModelFileError(f"{path} is not a fewknots model file: it has {len(content)} bytes.")
-    length = int.from_bytes(content[:_LENGTH_BYTES], "little")
-    if length > _LARGEST_HEADER:
-        raise foreign
-    if _LENGTH_BYTES + length > len(content):
-        raise ModelFileError(f"{path} is not a fewknots model file, or it was cut off.")
+def _checked_content(path: str | os.PathLike[str]) -> tuple[bytes, dict[str, Any]]:
+    """The whole file and our part of its header, once its header fits the file's length."""
     try:
-        safetensors_header = json.loads(content[_LENGTH_BYTES : _LENGTH_BYTES + length])
-        metadata = safetensors_header["__metadata__"][_KEY]
-        sealed = json.loads(metadata)
-        ends = [
-            entry["data_offsets"][1]
-            for name, entry in safetensors_header.items()
-            if name != "__metadata__"
-        ]
-        complete = max(ends, default=0) <= len(content) - _LENGTH_BYTES - length
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+        if Path(path).exists() and not Path(path).is_file():
+            raise ModelFileError(f"{path} is not a file but a folder, a pipe or a device.")
+        file = open(path, "rb")  # noqa: SIM115  (closed below)
+    except ValueError as error:  # a zero byte
+        raise ModelFileError(f"{shown(path)} is not a file's name ({error}).") from error
+    with file:
+        size = os.fstat(file.fileno()).st_size
+        start = file.read(_LENGTH_BYTES)
+        if len(start) < _LENGTH_BYTES:
+            raise ModelFileError(f"{path} is not a fewknots model file: it has {size} bytes.")
+        length = int.from_bytes(start, "little")
+        if length > _LARGEST_HEADER:
+            raise ModelFileError(f"{path} is not a fewknots model file.")
+        if _LENGTH_BYTES + length > size:
+            raise ModelFileError(f"{path} is not a fewknots model file, or it was cut off.")
+        text = file.read(length)
+        sealed, end = _sealed_header(path, text)
+        end += _LENGTH_BYTES + length
+        if end > size:
+            raise ModelFileError(f"{path} was cut off: the end of its arrays is missing.")
+        if end < size:
+            raise ModelFileError(f"{path} is damaged: something follows the end of its arrays.")
+        file.seek(0)
+        return file.read(), sealed
+
+
+def _sealed_header(path: str | os.PathLike[str], text: bytes) -> tuple[dict[str, Any], int]:
+    """Our part of the safetensors header and where the arrays end, trusting nothing in it."""
+    foreign = ModelFileError(f"{path} is not a fewknots model file.")
+    try:
+        entries = _parsed(text.decode())
+        sealed = _parsed(entries.pop("__metadata__")[_KEY])
+        ends = [entry["data_offsets"][1] for entry in entries.values()]
+        end = max(ends, default=0)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         raise foreign from None
-    if not complete:
-        raise ModelFileError(f"{path} was cut off: the end of its arrays is missing.")
     if not (isinstance(sealed, dict) and isinstance(sealed.get("header"), dict)):
         raise foreign
-    return {"header": sealed["header"], "sha256": sealed.get("sha256")}
+    if not isinstance(end, int):
+        raise foreign
+    return {"header": sealed["header"], "sha256": sealed.get("sha256")}, end
+
+
+def _parsed(text: str) -> Any:
+    """JSON, of few enough parts that its objects take little more memory than its text."""
+    if text.count("[") + text.count("{") > _MOST_PARTS or text.count(",") > _MOST_VALUES:
+        raise ValueError("too many parts")
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def shown(value: Any) -> str:
+    """What a message quotes from a file: its `repr`, cut short."""
+    return _QUOTE.repr(value)
 
 
 def _digest(header: Header, arrays: Arrays) -> str:

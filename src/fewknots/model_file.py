@@ -1,34 +1,53 @@
 """Saving and loading fitted models (container.py says what such a file is made of).
 
 The header says: format version, estimator and its arguments, kernel, likelihood, classes,
-feature names, training summary. Kernels are looked up by name in a fixed table, arrays are
-checked for dtype and shape before use, and every failure is a `ModelFileError` that says what is
-wrong: loading never runs anything that a file brings along.
+feature names, training summary (header_values.py says how those are written). Arrays are checked
+for dtype and shape before use, and every failure is a `ModelFileError` that says what is wrong:
+loading never runs anything that a file brings along.
 """
 
-import dataclasses
-import re
-from collections.abc import Mapping
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import container
+from .container import shown
 from .data.standardise import Standardiser
 from .exceptions import ModelFileError
-from .kernels import KERNELS, Kernel, Product, Sum
+from .header_values import (
+    check_fitted,
+    decode_arguments,
+    decode_array,
+    decode_kernel,
+    encode_arguments,
+    encode_array,
+    encode_kernel,
+    named,
+    value_of,
+)
+from .kernels import Kernel
 from .posterior import GaussianPosterior, MixturePosterior
+from .precision import DEVICES
 
 if TYPE_CHECKING:
     from .estimators.base import GPEstimator
 
 FORMAT_VERSION = 1
-_KERNEL_CLASSES = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
 _POSTERIORS = {cls.__name__: cls for cls in (GaussianPosterior, MixturePosterior)}
 _HISTORY = {"iteration": np.int64, "seconds": np.float64, "bound": np.float64}
 _HISTORY_OF_SOME = {"held_out_nlp": np.float64}
-_LABEL_DTYPE = re.compile(r"\|b1|[<|][iu][1248]|<f[248]|<U\d{1,4}|object")
+# Folders are of the machine that trained the model: fitting it again must not write there.
+_NOT_OF_THE_MODEL = ("checkpoint", "resume")
+_MALFORMED = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+)
 
 
 def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
@@ -49,10 +68,10 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
         "format": FORMAT_VERSION,
         "fewknots": __version__,
         "estimator": type(estimator).__name__,
-        "arguments": encode_arguments(estimator.get_params(deep=False)),
-        "kernel": _encode_kernel(estimator.kernel_),
+        "arguments": _of_the_model(encode_arguments(estimator.get_params(deep=False))),
+        "kernel": encode_kernel(estimator.kernel_),
         "posterior": type(estimator.posterior_).__name__,
-        "targets": estimator._targets_header(_encode_array),
+        "targets": estimator._targets_header(encode_array),
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else list(names),
         "training": {
@@ -78,46 +97,59 @@ def load(path: str | PathLike[str]) -> "Any":
     if not isinstance(version, int) or version < 1:
         raise ModelFileError(f"{path} is not a fewknots model file: it has no format version.")
     if version > FORMAT_VERSION:
+        writer = shown(header.get("fewknots")).strip("'")
         raise ModelFileError(
-            f"{path} has format {version}, written by fewknots {header.get('fewknots')}; this "
-            f"fewknots reads up to format {FORMAT_VERSION}. Upgrade fewknots to load it."
+            f"{path} has format {shown(version)}, written by fewknots {writer}; this fewknots "
+            f"reads up to format {FORMAT_VERSION}. Upgrade fewknots to load it."
         )
     try:
         estimator = _restore(header, arrays)
         return _with_table(estimator, header, arrays)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ModelFileError(f"{path} is not a valid model: {error!r}.") from error
+    except _MALFORMED as error:
+        reason = str(error) if isinstance(error, ModelFileError) else f"{shown(error)}."
+        raise ModelFileError(f"{path} is not a valid model: {reason}") from error
 
 
 def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator":
     from .estimators import GPClassifier, GPRegressor
 
     classes = {cls.__name__: cls for cls in (GPClassifier, GPRegressor)}
-    cls = _named("estimator", header["estimator"], classes)
-    estimator = cls(**_decode_arguments(header["arguments"]))
-    n_features = header["n_features"]
+    cls = named("estimator", header["estimator"], classes)
+    estimator = cls(**_of_the_model(decode_arguments(header["arguments"])))
+    if estimator.device not in DEVICES:
+        raise ModelFileError(f"its device is {shown(estimator.device)}.")
+    n_features = value_of(header, "n_features", int)
     estimator.n_features_in_ = n_features
-    if header["feature_names"] is not None:
-        estimator.feature_names_in_ = np.array(header["feature_names"], dtype=object)
+    if (names := header["feature_names"]) is not None:
+        if len(names) != n_features or not all(isinstance(name, str) for name in names):
+            raise ModelFileError(f"its feature names are not {n_features} texts.")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator._standardiser = Standardiser(
         *(_array(arrays, f"standardiser.{k}", np.float64, (n_features,)) for k in ("mean", "scale"))
     )
-    estimator.kernel_ = _decode_kernel(header["kernel"])
+    if not np.all(estimator._standardiser.scale > 0):
+        raise ModelFileError("array 'standardiser.scale' is not positive.")
+    estimator.kernel_ = decode_kernel(header["kernel"])
+    check_fitted(estimator.kernel_, n_features)
     estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
     estimator.inducing_points_ = estimator._standardiser.undo(estimator.posterior_.points)
-    estimator._restore_targets(header["targets"], _decode_array)
+    estimator._restore_targets(header["targets"], decode_array)
     training = header["training"]
-    estimator.method_ = str(training["method"])
-    estimator.log_evidence_ = float(training["log_evidence"])
-    estimator.evidence_is_bound_ = bool(training["evidence_is_bound"])
-    estimator.n_iter_ = int(training["n_iter"])
-    estimator.n_evaluations_ = int(training["n_evaluations"])
-    estimator.converged_ = bool(training["converged"])
-    length = arrays["history.bound"].shape
+    estimator.method_ = value_of(training, "method", str)
+    estimator.log_evidence_ = value_of(training, "log_evidence", float)
+    estimator.evidence_is_bound_ = value_of(training, "evidence_is_bound", bool)
+    estimator.n_iter_ = value_of(training, "n_iter", int)
+    estimator.n_evaluations_ = value_of(training, "n_evaluations", int)
+    estimator.converged_ = value_of(training, "converged", bool)
+    length = (arrays["history.bound"].size,)
     some = {k: d for k, d in _HISTORY_OF_SOME.items() if f"history.{k}" in arrays}
     columns = _HISTORY | some
     estimator.history_ = {k: _array(arrays, f"history.{k}", d, length) for k, d in columns.items()}
     return estimator
+
+
+def _of_the_model(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if name not in _NOT_OF_THE_MODEL}
 
 
 def _with_table(estimator: "GPEstimator", header, arrays) -> "Any":
@@ -134,7 +166,7 @@ def _with_table(estimator: "GPEstimator", header, arrays) -> "Any":
 
 
 def _restore_posterior(header, arrays, kernel: Kernel) -> GaussianPosterior | MixturePosterior:
-    cls = _named("posterior", header["posterior"], _POSTERIORS)
+    cls = named("posterior", header["posterior"], _POSTERIORS)
     points = arrays["posterior.points"]
     dtype = points.dtype
     if dtype not in (np.float32, np.float64):
@@ -149,14 +181,9 @@ def _restore_posterior(header, arrays, kernel: Kernel) -> GaussianPosterior | Mi
     else:
         shapes["mean"] = (len(points),)
     parts = {k: _array(arrays, f"posterior.{k}", dtype, shape) for k, shape in shapes.items()}
+    if any(part.size == 0 for part in parts.values()):
+        raise ModelFileError("its posterior is empty.")
     return cls(kernel, **parts)
-
-
-def _named(what: str, name: Any, known: Mapping[str, Any]) -> Any:
-    """The class of that name, out of a fixed table."""
-    if name not in known:
-        raise ModelFileError(f"this fewknots has no {what} {name!r}.")
-    return known[name]
 
 
 def _array(arrays, name, dtype, shape) -> np.ndarray:
@@ -169,75 +196,3 @@ def _array(arrays, name, dtype, shape) -> np.ndarray:
     if not np.all(np.isfinite(array)):
         raise ModelFileError(f"array {name!r} holds NaN or infinity.")
     return array
-
-
-# --- arguments, kernels and small arrays as JSON --------------------------------------------------
-
-
-def encode_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Constructor arguments as JSON, without those that are not part of a model."""
-    encoded = {}
-    for name, value in arguments.items():
-        if name == "callback":
-            continue
-        if isinstance(value, PathLike):
-            value = str(value)
-        if name == "random_state" and not isinstance(value, int | np.integer | None):
-            continue  # a generator's state is not part of the model
-        encoded[name] = _encode(value)
-    return encoded
-
-
-def _decode_arguments(encoded: dict[str, Any]) -> dict[str, Any]:
-    return {name: _decode(value) for name, value in encoded.items()}
-
-
-def _encode(value: Any) -> Any:
-    """JSON for what constructor arguments may be; other things say so by name."""
-    if isinstance(value, Kernel):
-        return {"kernel": _encode_kernel(value)}
-    if isinstance(value, dict):
-        return {"dict": [[_encode(k), _encode(v)] for k, v in value.items()]}
-    if isinstance(value, np.dtype | type):
-        return np.dtype(value).name
-    if isinstance(value, np.generic):
-        return value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return {"array": _encode_array(np.asarray(value))}
-
-
-def _decode(encoded: Any) -> Any:
-    if not isinstance(encoded, dict):
-        return encoded
-    if "kernel" in encoded:
-        return _decode_kernel(encoded["kernel"])
-    if "dict" in encoded:
-        return {_decode(key): _decode(value) for key, value in encoded["dict"]}
-    return _decode_array(encoded["array"])
-
-
-def _encode_kernel(kernel: Kernel) -> dict[str, Any]:
-    fields = {f.name: _encode(getattr(kernel, f.name)) for f in dataclasses.fields(kernel)}  # type: ignore[arg-type]
-    return {"class": type(kernel).__name__, "fields": fields}
-
-
-def _decode_kernel(encoded: dict[str, Any]) -> Kernel:
-    cls = _named("kernel", encoded["class"], _KERNEL_CLASSES)
-    return cls(**{name: _decode(value) for name, value in encoded["fields"].items()})
-
-
-def _encode_array(array: np.ndarray) -> dict[str, Any]:
-    dtype = "object" if array.dtype == object else array.dtype.newbyteorder("<").str
-    if not _LABEL_DTYPE.fullmatch(dtype):
-        raise ValueError(f"an array of dtype {array.dtype} cannot be saved in a model file.")
-    values = array.ravel().tolist()
-    if not all(isinstance(value, bool | int | float | str) for value in values):
-        raise ValueError("labels other than texts, numbers and booleans cannot be saved.")
-    return {"dtype": dtype, "shape": list(array.shape), "values": values}
-
-
-def _decode_array(encoded: dict[str, Any]) -> np.ndarray:
-    if not _LABEL_DTYPE.fullmatch(encoded["dtype"]):
-        raise ModelFileError(f"unknown dtype {encoded['dtype']!r}.")
-    return np.array(encoded["values"], dtype=encoded["dtype"]).reshape(encoded["shape"])

@@ -21,8 +21,8 @@ from .elementary import exp, horner, log1p
 
 # (1 + 2t) erfcx(t) is smooth on all of [0, ∞) in p = (t - 4) / (t + 4) ∈ [-1, 1): a Chebyshev
 # interpolant of degree 24, computed in 40 digits and written in powers of p, is good to 1e-15.
-_CENTRE = 4.0
-_COEFFICIENTS = (
+ERFCX_CENTRE = 4.0
+ERFCX_COEFFICIENTS = (
     1.2329951186255526,
     -0.13962111684056228,
     0.015379652102619974,
@@ -57,8 +57,8 @@ _FAR = -50.0
 
 def erfcx(t: Float[Array, "..."]) -> Float[Array, "..."]:
     """exp(t²) erfc(t) for t ≥ 0."""
-    p = (t - _CENTRE) / (t + _CENTRE)
-    return horner(_COEFFICIENTS, p) / (1.0 + 2.0 * t)
+    p = (t - ERFCX_CENTRE) / (t + ERFCX_CENTRE)
+    return horner(ERFCX_COEFFICIENTS, p) / (1.0 + 2.0 * t)
 
 
 class LowerTail(NamedTuple):

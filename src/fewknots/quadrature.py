@@ -35,12 +35,15 @@ from .elementary import exp
 
 Integrands = Callable[[Float[Array, "C N"]], tuple[Float[Array, "C N"], ...]]
 
-_CHUNK = 8
-_HERMITE_NODES, _HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(3 * _CHUNK)
-_HERMITE_LARGEST_SIGMA = 1.0
-_STRETCH = 5.0  # c in f = c sinh(u)
-_REACH = 7.0  # the trapezoidal rule covers μ ± 7σ; what lies beyond weighs 3e-12
-_MOST_NODES = 20 * _CHUNK
+CHUNK = 8
+HERMITE_NODES, HERMITE_WEIGHTS = np.polynomial.hermite_e.hermegauss(3 * CHUNK)
+HERMITE_LARGEST_SIGMA = 1.0
+STRETCH = 5.0  # c in f = c sinh(u)
+REACH = 7.0  # the trapezoidal rule covers μ ± 7σ; what lies beyond weighs 3e-12
+MOST_NODES = 20 * CHUNK
+# How many nodes asinh(REACH σ / STRETCH) needs, as a polynomial: fitted to the counts that reach
+# 1e-8 for both links, σ from 1 to 100.
+NODES_BY_WIDTH = (10.0, 8.0, 1.8)
 
 
 def expect(
@@ -50,29 +53,29 @@ def expect(
     dtype = mean.dtype
     sigma = jnp.sqrt(variance)
     largest = jnp.max(sigma)
-    hermite = largest <= _HERMITE_LARGEST_SIGMA
-    hermite_nodes = jnp.asarray(_HERMITE_NODES, dtype)[:, None]
-    hermite_weights = jnp.asarray(_HERMITE_WEIGHTS, dtype)[:, None]
+    hermite = largest <= HERMITE_LARGEST_SIGMA
+    hermite_nodes = jnp.asarray(HERMITE_NODES, dtype)[:, None]
+    hermite_weights = jnp.asarray(HERMITE_WEIGHTS, dtype)[:, None]
     trapezoid_nodes, trapezoid_count = _stretched_trapezoid(mean, sigma, largest)
 
     def chunk_of_hermite(start):
-        nodes = lax.dynamic_slice_in_dim(hermite_nodes, start, _CHUNK)
-        weights = lax.dynamic_slice_in_dim(hermite_weights, start, _CHUNK)
-        return mean + sigma * nodes, jnp.broadcast_to(weights, (_CHUNK, mean.shape[0]))
+        nodes = lax.dynamic_slice_in_dim(hermite_nodes, start, CHUNK)
+        weights = lax.dynamic_slice_in_dim(hermite_weights, start, CHUNK)
+        return mean + sigma * nodes, jnp.broadcast_to(weights, (CHUNK, mean.shape[0]))
 
     def add_chunk(i, totals):
-        f, weight = lax.cond(hermite, chunk_of_hermite, trapezoid_nodes, i * _CHUNK)
+        f, weight = lax.cond(hermite, chunk_of_hermite, trapezoid_nodes, i * CHUNK)
         values = (jnp.ones_like(f), *integrands(f))
         return tuple(
             total + (ones @ (weight * value))[0]
             for total, value in zip(totals, values, strict=True)
         )
 
-    ones = jnp.ones((1, _CHUNK), dtype)
-    count = jnp.where(hermite, len(_HERMITE_NODES), trapezoid_count)
+    ones = jnp.ones((1, CHUNK), dtype)
+    count = jnp.where(hermite, len(HERMITE_NODES), trapezoid_count)
     n_totals = 1 + len(jax.eval_shape(integrands, mean[None]))
     weight, *totals = lax.fori_loop(
-        0, count // _CHUNK, add_chunk, tuple(jnp.zeros_like(mean) for _ in range(n_totals))
+        0, count // CHUNK, add_chunk, tuple(jnp.zeros_like(mean) for _ in range(n_totals))
     )
     # Dividing by the rule's own total makes it exact on constants.
     return tuple(total / weight for total in totals)
@@ -84,18 +87,19 @@ def _stretched_trapezoid(mean, sigma, largest):
     # expectation differs from g(μ) by about the rounding of g(μ) itself.
     floor = 4.0 * float(jnp.finfo(mean.dtype).eps) ** 0.5
     sigma = jnp.maximum(sigma, floor * (1.0 + jnp.abs(mean)))
-    width = _asinh(_REACH * largest / _STRETCH)
-    # Fitted to the node counts that reach 1e-8 for both links, σ from 1 to 100.
-    count = jnp.ceil((10.0 + 8.0 * width + 1.8 * width**2) / _CHUNK).astype(jnp.int32) * _CHUNK
-    count = jnp.minimum(count, _MOST_NODES)
-    first = _asinh((mean - _REACH * sigma) / _STRETCH)
-    step = (_asinh((mean + _REACH * sigma) / _STRETCH) - first) / (count - 1)
-    within = jnp.arange(_CHUNK)[:, None]
+    width = _asinh(REACH * largest / STRETCH)
+    constant, linear, quadratic = NODES_BY_WIDTH
+    wanted = constant + linear * width + quadratic * width**2
+    count = jnp.ceil(wanted / CHUNK).astype(jnp.int32) * CHUNK
+    count = jnp.minimum(count, MOST_NODES)
+    first = _asinh((mean - REACH * sigma) / STRETCH)
+    step = (_asinh((mean + REACH * sigma) / STRETCH) - first) / (count - 1)
+    within = jnp.arange(CHUNK)[:, None]
 
     def chunk(start):
         up = exp(first + (start + within) * step)
         down = 1.0 / up
-        f = 0.5 * _STRETCH * (up - down)  # c sinh(u)
+        f = 0.5 * STRETCH * (up - down)  # c sinh(u)
         weight = (up + down) * exp(-0.5 * jnp.square((f - mean) / sigma))  # ∝ f'(u) N(f|μ, σ²)
         return f, weight
 

@@ -7,9 +7,11 @@ from jaxtyping import Float
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
+from ..container import shown
 from ..data.standardise import Standardiser
 from ..data.tables import LARGEST_VALUE
 from ..exceptions import ModelFileError
+from ..header_values import value_of
 from ..likelihoods import Gaussian
 from .base import GPEstimator, Targets
 from .methods import REGRESSION, Way, check_inducing, way_to_regress
@@ -178,8 +180,10 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def _restore_targets(self, header: dict[str, Any], decode_array) -> None:
         if header["likelihood"] != "gaussian":
-            raise ModelFileError(f"unknown likelihood {header['likelihood']!r}.")
-        noise = float(header["noise"])
+            raise ModelFileError(f"unknown likelihood {shown(header['likelihood'])}.")
+        noise, mean, scale = (value_of(header, name, float) for name in ("noise", "mean", "scale"))
+        if noise <= 0 or scale <= 0:
+            raise ModelFileError(f"its noise is {noise:g} and its scale {scale:g}, not above zero.")
         self._likelihood = Gaussian(np.asarray(noise, self.posterior_.points.dtype))
-        self._target_mean, self._target_scale = float(header["mean"]), float(header["scale"])
+        self._target_mean, self._target_scale = mean, scale
         self.noise_ = noise * self._target_scale**2

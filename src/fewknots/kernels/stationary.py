@@ -19,7 +19,7 @@ from .base import Kernel, positive_parameter
 # Up to this many inputs squared distances are sums of squared differences: exact, also for
 # nearly equal points. Above, the product form is many times faster and, after centring, good
 # to about 1e-16 of the largest squared distance.
-_MOST_INPUTS_FOR_DIFFERENCES = 32
+MOST_INPUTS_FOR_DIFFERENCES = 32
 
 
 class Stationary(Kernel):
@@ -112,7 +112,7 @@ def squared_distance(
 ) -> Float[AnyArray, "N M"]:
     """Σ_d (a_id - b_jd)² / scale_d²."""
     A, B = _centred(A, B, scale)
-    if A.shape[1] <= _MOST_INPUTS_FOR_DIFFERENCES:
+    if A.shape[1] <= MOST_INPUTS_FOR_DIFFERENCES:
         # Column by column: one loop over the N×M results, with the M of a row side by side.
         return sum(jnp.square(a[:, None] - b[None, :]) for a, b in zip(A.T, B.T, strict=True))
     squares = jnp.sum(A**2, axis=1)[:, None] + jnp.sum(B**2, axis=1)[None, :]

@@ -6,6 +6,7 @@ used that is undamaged and belongs to the same run, which its *fingerprint* tell
 digest and every setting that the result depends on.
 """
 
+import math
 import os
 import time
 import warnings
@@ -16,12 +17,19 @@ import jax
 import numpy as np
 
 from .. import container
+from ..container import shown
 from ..exceptions import CheckpointError, CheckpointWarning, ModelFileError
 
 _FORMAT = 1
 _PATTERN = "step-*.checkpoint"
 _KEPT = 2
 _MOST_SHARE = 0.05  # of the time that may go into writing
+# What a header holds of the run: whole numbers, and others.
+_COUNTS = ("seed", "n_inducing", "planned_steps", "done", "retries", "from_step", "end")
+_MEASURES = ("slowdown", "seconds", "lowest", "from_share")
+_STANDING = {"done", "pace", "slowdown", "retries", "seconds", "lowest", "scores"}
+_PACE = {"from_step", "from_share", "end"}
+_HISTORY = ("history.iteration", "history.seconds", "history.bound")
 
 
 class Saved(NamedTuple):
@@ -66,18 +74,20 @@ class Checkpoints:
 
     def _read(self, path: Path) -> Saved:
         header, arrays = container.read(path)
-        if header.get("format") != _FORMAT or "fingerprint" not in header:
+        other = header.get("fingerprint")
+        if header.get("format") != _FORMAT or not isinstance(other, dict):
             raise CheckpointError(f"{path} is not a checkpoint that this fewknots can read.")
-        other = header["fingerprint"]
         names = sorted(other.keys() | self.fingerprint.keys())
         differing = [name for name in names if other.get(name) != self.fingerprint.get(name)]
         if differing:
             name = differing[0]
             raise CheckpointError(
-                f"{path} belongs to another run: its {name} is {other.get(name)!r}, here it is "
-                f"{self.fingerprint.get(name)!r}."
+                f"{path} belongs to another run: its {shown(name)[1:-1]} is "
+                f"{shown(other.get(name))}, here it is {shown(self.fingerprint.get(name))}."
             )
-        return Saved(header, arrays)
+        saved = Saved(header, arrays)
+        _check_form(path, saved)
+        return saved
 
     def is_due(self) -> bool:
         """Whether so much time has passed that writing costs little beside it."""
@@ -98,6 +108,36 @@ class Checkpoints:
         self._next = now + (now - started) / _MOST_SHARE
 
 
+def _check_form(path: Path, saved: Saved) -> None:
+    """Whether all is there that a run goes on from, so that nothing trips over it later."""
+    try:
+        standing = saved.header["standing"]
+        numbers = saved.header | standing | standing["pace"]
+        if standing.keys() != _STANDING or standing["pace"].keys() != _PACE:
+            raise ValueError("its standing has other parts")
+        for name in _COUNTS:
+            if type(numbers[name]) is not int or not 0 <= numbers[name] < 2**63:
+                raise ValueError(f"its {name} is {shown(numbers[name])}")
+        measures = [numbers[name] for name in _MEASURES] + standing["scores"]
+        if not all(type(measure) is float and math.isfinite(measure) for measure in measures):
+            raise ValueError("one of its measures is not a number")
+        if numbers["end"] > numbers["planned_steps"]:
+            raise ValueError("it has more steps than were planned")
+        if numbers["n_inducing"] > max(array.size for array in saved.arrays.values()):
+            raise ValueError("it has fewer inducing points than it says")
+        length = saved.arrays["history.bound"].size
+        if not all(name in saved.arrays for name in _HISTORY):
+            raise ValueError("its history is incomplete")
+        for name, array in saved.arrays.items():
+            kind = "i" if name == "history.iteration" else "f"
+            if name.startswith("history.") and (
+                array.shape != (length,) or array.dtype.kind != kind
+            ):
+                raise ValueError(f"its array {shown(name)} is no column of the others' length")
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{path} is not a valid checkpoint: {shown(error)}.") from error
+
+
 def flattened(prefix: str, tree: Any) -> dict[str, np.ndarray]:
     """The arrays of a tree by number."""
     leaves = jax.tree.leaves(tree)
@@ -109,8 +149,9 @@ def unflattened(prefix: str, like: Any, arrays: dict[str, np.ndarray]) -> Any:
     leaves, structure = jax.tree.flatten(like)
     found = [arrays.get(f"{prefix}.{i}") for i in range(len(leaves))]
     for i, (leaf, array) in enumerate(zip(leaves, found, strict=True)):
-        if array is None or array.shape != np.shape(leaf):
+        same = array is not None and (array.shape, array.dtype) == (np.shape(leaf), leaf.dtype)
+        if not same:
             raise CheckpointError(
-                f"the checkpoint's array {prefix}.{i} is missing or of another shape."
+                f"the checkpoint's array {prefix}.{i} is missing or of another shape or dtype."
             )
     return jax.tree.unflatten(structure, found)

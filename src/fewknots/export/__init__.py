@@ -1,0 +1,39 @@
+"""Models for programs without fewknots, JAX or Python: ONNX, which many runtimes read."""
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..estimators import GPClassifier
+    from ..recipe import Recipe
+
+_DTYPES = ("float32", "float64")
+
+
+def to_onnx(
+    classifier: "GPClassifier",
+    path: str | PathLike[str],
+    *,
+    dtype: str = "float32",
+    recipe: "Recipe | None" = None,
+) -> None:
+    """Write a fitted classifier as an ONNX graph, which appears whole or not at all.
+
+    dtype : "float32" (half the size, and faster) or "float64".
+    recipe : how a table's columns become the classifier's inputs. Without one the graph has a
+        single input, the matrix "X"; with one it has an input for each column, by its name.
+    """
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(classifier)
+    if dtype not in _DTYPES:
+        raise ValueError(f"dtype must be 'float32' or 'float64', got {dtype!r}.")
+    try:
+        from .classifier import write
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise ImportError("ONNX files are made with onnx: pip install 'fewknots[onnx]'.") from error
+    write(classifier, path, np.dtype(dtype), recipe)

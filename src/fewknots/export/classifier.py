@@ -1,0 +1,122 @@
+"""A fitted classifier as one ONNX graph: rows in the user's units to probabilities and labels.
+
+    X ──► (x - mean)/scale ──► k(x, Z), k(x, x) ──► μ, σ² ──► link ──► probabilities N×2, label N
+
+The rows may be any number at a time. Arrays are stored once each: Z (M×D) and the projection (M×M)
+are all that is large, and these are kept in the dtype asked for. Arithmetic is in float64, save for
+the largest product of a float32 model, where it does no harm.
+"""
+
+import json
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..container import replacing
+from ..posterior import GaussianPosterior, MixturePosterior
+from ..precision import computing_in
+from .graph import Graph, Tensor, side_by_side, square
+from .kernels import Inputs, covariance, diagonal
+from .links import probabilities
+
+if TYPE_CHECKING:
+    from ..estimators import GPClassifier
+    from ..recipe import Recipe
+
+ROWS = "rows"  # the free dimension's name
+# Above it, 1e-7 of it is no longer small beside the 1e-5 that are promised.
+_LARGEST_VARIANCE_FOR_FLOAT32 = 30.0
+
+
+def write(
+    classifier: "GPClassifier",
+    path: str | PathLike[str],
+    dtype: np.dtype,
+    recipe: "Recipe | None" = None,
+) -> None:
+    """Write the graph of a fitted classifier to `path`, whole or not at all."""
+    graph = Graph()
+    if recipe is None:
+        X = graph.input("X", dtype, ROWS, classifier.n_features_in_).cast(np.float64)
+    else:
+        from .columns import features_of  # recipes need pyarrow
+
+        X = features_of(recipe, graph, ROWS)
+    add_classifier(graph, classifier, X, dtype)
+    with replacing(path) as temporary:
+        temporary.write_bytes(_content(graph, classifier))
+
+
+def add_classifier(graph: Graph, classifier: "GPClassifier", X: Tensor, dtype: np.dtype) -> None:
+    """Everything after the inputs: X is N×D in the user's units, in float64."""
+    standardiser = classifier._standardiser
+    standardised = (X - standardiser.mean[None, :]) / standardiser.scale[None, :]
+    both = probabilities(
+        classifier._likelihood.link, *_marginals(classifier.posterior_, standardised, dtype)
+    )
+    # Of a mixture probabilities are averaged, not latent values; of one Gaussian it is a column.
+    negative, positive = (p.mean(axis=1) for p in both)
+    graph.output("probabilities", side_by_side(negative, positive).cast(dtype), ROWS, 2)
+    graph.output("label", _labels(graph, classifier.classes_, positive > negative), ROWS)
+
+
+def _marginals(
+    posterior: GaussianPosterior | MixturePosterior, X: Tensor, dtype: np.dtype
+) -> tuple[Tensor, Tensor]:
+    """Means (a column for each Gaussian of a mixture) and variances (a column) of f.
+
+    With w = Tᵀ mean and B = √|shrink| T, which is posterior.py's arithmetic in another order:
+
+        μ(x) = k(x, Z) w,     σ²(x) = k(x, x) - Σ_i ± (B k(Z, x))_i².
+    """
+    arrays = {name: array.astype(np.float64) for name, array in posterior.arrays().items()}
+    shrink, projection = arrays["shrink"], arrays["projection"]
+    means = np.atleast_2d(arrays["means" if "means" in arrays else "mean"])
+    w = (means @ projection).T
+    B = np.sqrt(np.abs(shrink))[:, None] * projection
+    graph = X.graph
+    centre = arrays["points"].mean(axis=0, keepdims=True)
+    Z = graph.array(arrays["points"] - centre, dtype).cast(np.float64)
+    inputs = Inputs(X, Z, centre, posterior.points.shape, exact=dtype == np.float64)
+    k = covariance(posterior.kernel, inputs)
+    product = _dtype_of_product(posterior, dtype)
+    b = k.cast(product) @ graph.array(B.T, dtype).cast(product)
+    explained = (square(b) @ np.sign(shrink)[:, None]).cast(np.float64)
+    return k @ w, (diagonal(posterior.kernel, inputs) - explained).maximum(0.0)
+
+
+def _dtype_of_product(posterior: GaussianPosterior | MixturePosterior, dtype: np.dtype) -> np.dtype:
+    """In which dtype the one large product may be computed, M² operations a row.
+
+    σ² is k(x, x) less nearly as much: what float32 rounds off k(x, x) is all there in σ², and up to
+    an eighth of it in the probability.
+    """
+    with computing_in(np.dtype(np.float64)):
+        largest = float(np.max(posterior.kernel.diagonal(posterior.points.astype(np.float64))))
+    return dtype if largest <= _LARGEST_VARIANCE_FOR_FLOAT32 else np.dtype(np.float64)
+
+
+def _labels(graph: Graph, classes: np.ndarray, positive: Tensor) -> Tensor:
+    """Each row's more probable class."""
+    if classes.dtype.kind in "iu":
+        classes = classes.astype(np.int64)
+    elif classes.dtype.kind == "f":
+        classes = classes.astype(np.float64)
+    elif classes.dtype.kind != "b":
+        classes = classes.astype(str)
+    chosen = graph.apply("Squeeze", positive.cast(np.int64), graph.array([1], np.int64))
+    return graph.apply("Gather", graph.array(classes), chosen, axis=0)
+
+
+def _content(graph: Graph, classifier: "GPClassifier") -> bytes:
+    from .. import __version__
+
+    names: Any = getattr(classifier, "feature_names_in_", None)
+    metadata = {
+        "classes": json.dumps(classifier.classes_.tolist()),
+        "features": json.dumps(None if names is None else list(names)),
+        "kernel": repr(classifier.kernel_),
+        "likelihood": classifier._likelihood.link,
+    }
+    return graph.content("fewknots", ("fewknots", __version__), metadata)

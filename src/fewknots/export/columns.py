@@ -1,0 +1,104 @@
+"""A table's columns as inputs of an ONNX graph, each by its name, and the features made of them.
+
+| column  | input                        | a missing value                              |
+|---------|------------------------------|----------------------------------------------|
+| number  | float64                      | NaN                                          |
+| boolean | float64: 1 and 0             | NaN                                          |
+| date    | float64: days since 1970     | NaN                                          |
+| text    | a text                       | the empty text                               |
+
+Each input has one value a row. Days are those of the local clock where a column has a time zone,
+with the time as a fraction: ONNX knows no dates, so whoever calls has to count them. A value that
+is missing where the model never saw one missing, an error in `fewknots predict`, gives the row the
+probability NaN: a graph cannot complain.
+
+Numbers are float64 in float32 models too: float32 has no minutes in a date, nor single units in a
+large number.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..recipe import Recipe
+from ..recipe.dates import DAYS_A_YEAR, MONDAY, Date
+from ..recipe.numbers import Number
+from ..recipe.texts import Text
+from .graph import Graph, Tensor, side_by_side, where
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+def features_of(recipe: Recipe, graph: Graph, rows: str) -> Tensor:
+    """N×D features; the graph gets an input for each column."""
+    dtypes = [np.dtype(object) if c.kind == "text" else _FLOAT64 for c in recipe.columns]
+    # All inputs first: what the graph calls its own arrays then gives way to them.
+    named = zip(recipe.names, dtypes, strict=True)
+    inputs = [graph.input(name, dtype, rows) for name, dtype in named]
+    axis = graph.array([1], np.int64)
+    parts: list[Tensor] = []
+    for column, value in zip(recipe.columns, inputs, strict=True):
+        parts += _FEATURES[column.kind](column, graph.apply("Unsqueeze", value, axis))
+    return side_by_side(*parts)
+
+
+def _of_number(column: Number, value: Tensor) -> list[Tensor]:
+    if column.fill is None:
+        return [value]
+    absent = _is_nan(value)
+    filled = where(absent, value.graph.number(column.fill, _FLOAT64), value)
+    return [filled, absent.cast(_FLOAT64)]
+
+
+def _of_date(column: Date, days: Tensor) -> list[Tensor]:
+    graph, features = days.graph, [days]
+    for circle in column.circles:
+        angle = _turns(circle, days) * (2.0 * np.pi)
+        features += [graph.apply("Sin", angle), graph.apply("Cos", angle)]
+    if column.fill is None:
+        return features
+    absent = _is_nan(days)
+    fills = [column.fill] + [0.0] * (len(features) - 1)
+    filled = [
+        where(absent, graph.number(fill, _FLOAT64), feature)
+        for fill, feature in zip(fills, features, strict=True)
+    ]
+    return [*filled, absent.cast(_FLOAT64)]
+
+
+def _of_text(column: Text, text: Tensor) -> list[Tensor]:
+    """The level's number, by a table of texts, and a one at that place."""
+    graph, count = text.graph, len(column.levels)
+    code = graph.apply(
+        "LabelEncoder",
+        text,
+        dtype=np.int64,
+        domain="ai.onnx.ml",
+        keys_strings=list(column.levels),
+        values_int64s=list(range(count)),
+        default_int64=count,
+    )
+    width = count + column.pooled  # without a pool other levels have no feature
+    numbers = graph.array(np.arange(width)[None, :], np.int64)
+    return [graph.apply("Equal", code, numbers, dtype=np.bool_).cast(_FLOAT64)]
+
+
+_FEATURES: dict[str, Callable[[Any, Tensor], list[Tensor]]] = {
+    "number": _of_number,
+    "boolean": _of_number,
+    "date": _of_date,
+    "text": _of_text,
+}
+
+
+def _is_nan(x: Tensor) -> Tensor:
+    return x.graph.apply("IsNaN", x, dtype=np.bool_)
+
+
+def _turns(circle: str, days: Tensor) -> Tensor:
+    """How far around the circle, as `recipe.dates` counts it."""
+    if circle == "time of day":
+        return days
+    whole = days.graph.apply("Floor", days)
+    return (whole - MONDAY) / 7.0 if circle == "day of week" else whole / DAYS_A_YEAR

@@ -1,0 +1,249 @@
+"""An ONNX graph, written like arithmetic.
+
+ONNX lists operations one by one ("Mul of this and that gives those"). `Graph` keeps that list and
+`Tensor` is a name on it: adding two tensors appends an Add to the list and returns a tensor for its
+result. So the formulas of this package read here as they read in the rest of it. Numbers and NumPy
+arrays met on the way are stored in the graph, in the precision of the tensor they meet.
+
+Every operation used is one that onnxruntime has in float32 and float64, and all of them are in
+ONNX's operator set 17, of 2022.
+"""
+
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+OPERATORS = 17  # the version of ONNX's operator set
+ML_OPERATORS = 3  # and of its set for machine learning, which has text columns
+_IR_VERSION = 8  # of the file format: that of operator set 17
+OUTPUTS = ("probabilities", "label")
+_LARGEST_FILE = 2**31 - 1  # of a protocol buffer
+
+
+class Graph:
+    """Inputs, stored arrays and operations, in order."""
+
+    def __init__(self) -> None:
+        self._inputs: list[onnx.ValueInfoProto] = []
+        self._outputs: list[onnx.ValueInfoProto] = []
+        self._arrays: list[onnx.TensorProto] = []
+        self._nodes: list[onnx.NodeProto] = []
+        self._numbers: dict[tuple[str, float], Tensor] = {}
+        self._domains = {"": OPERATORS}
+        self._names: set[str] = set()  # of inputs, which are the user's, and of everything else
+
+    def input(self, name: str, dtype: Any, *shape: str | int) -> "Tensor":
+        """What a caller passes in; a dimension that is a text is free."""
+        dtype = np.dtype(dtype)
+        if name in ("", *OUTPUTS) or name in self._names:
+            raise ValueError(
+                f"an input of the graph cannot be called {name!r}: its outputs are called "
+                f"{' and '.join(OUTPUTS)}. Rename that column and fit again."
+            )
+        self._names.add(name)
+        self._inputs.append(helper.make_tensor_value_info(name, element_type(dtype), shape))
+        return Tensor(self, name, dtype)
+
+    def output(self, name: str, tensor: "Tensor", *shape: str | int) -> None:
+        """What a caller gets back."""
+        self._nodes.append(helper.make_node("Identity", [tensor.name], [name]))
+        self._outputs.append(helper.make_tensor_value_info(name, element_type(tensor.dtype), shape))
+
+    def array(self, array: Any, dtype: Any = None) -> "Tensor":
+        """An array kept in the graph."""
+        array = np.asarray(array, dtype)
+        if array.dtype.kind == "U":
+            array = array.astype(object)  # ONNX's texts have no length
+        name = self._new_name("array")
+        self._arrays.append(numpy_helper.from_array(array, name))
+        return Tensor(self, name, array.dtype)
+
+    def number(self, value: float, dtype: np.dtype) -> "Tensor":
+        """A number kept in the graph, once however often it is used."""
+        key = (dtype.str, float(value))
+        if key not in self._numbers:
+            self._numbers[key] = self.array(value, dtype)
+        return self._numbers[key]
+
+    def apply(
+        self, operator: str, *inputs: "Tensor", dtype: Any = None, domain: str = "", **options: Any
+    ) -> "Tensor":
+        """The result of one operation, of the first input's dtype unless said otherwise."""
+        return self.apply_split(operator, *inputs, count=1, dtype=dtype, domain=domain, **options)[
+            0
+        ]
+
+    def apply_split(
+        self, operator: str, *inputs: "Tensor", count: int, dtype: Any = None, domain="", **options
+    ) -> "list[Tensor]":
+        """The results of an operation that has several."""
+        if domain:
+            self._domains[domain] = ML_OPERATORS
+        names = [self._new_name(operator) for _ in range(count)]
+        node = helper.make_node(operator, [t.name for t in inputs], names, domain=domain, **options)
+        self._nodes.append(node)
+        kind = inputs[0].dtype if dtype is None else np.dtype(dtype)
+        return [Tensor(self, name, kind) for name in names]
+
+    def _new_name(self, kind: str) -> str:
+        number = len(self._names)
+        while (name := f"{kind}_{number}") in self._names:  # a column may be called so
+            number += 1
+        self._names.add(name)
+        return name
+
+    def content(self, name: str, producer: tuple[str, str], metadata: dict[str, str]) -> bytes:
+        """The finished file."""
+        graph = helper.make_graph(self._nodes, name, self._inputs, self._outputs, self._arrays)
+        domains = [
+            helper.make_opsetid(domain, version) for domain, version in self._domains.items()
+        ]
+        model = helper.make_model(
+            graph,
+            opset_imports=domains,
+            ir_version=_IR_VERSION,
+            producer_name=producer[0],
+            producer_version=producer[1],
+        )
+        helper.set_model_props(model, metadata)
+        if model.ByteSize() > _LARGEST_FILE:
+            raise ValueError(
+                f"the model would take {model.ByteSize() / 2**30:.1f} GiB, and an ONNX file holds "
+                "2 at most. Use fewer inducing points, or dtype='float32'."
+            )
+        return model.SerializeToString()
+
+
+class Tensor:
+    """A value in a graph: arithmetic on it adds operations to the graph."""
+
+    def __init__(self, graph: Graph, name: str, dtype: np.dtype):
+        self.graph, self.name, self.dtype = graph, name, dtype
+
+    def _with(self, operator: str, other: Any, dtype: Any = None) -> "Tensor":
+        return self.graph.apply(operator, self, self._operand(other), dtype=dtype)
+
+    def _operand(self, other: Any) -> "Tensor":
+        if isinstance(other, Tensor):
+            return other
+        if np.ndim(other) == 0:
+            return self.graph.number(float(other), self.dtype)
+        return self.graph.array(other, self.dtype)
+
+    def __add__(self, other: Any) -> "Tensor":
+        return self._with("Add", other)
+
+    def __sub__(self, other: Any) -> "Tensor":
+        return self._with("Sub", other)
+
+    def __mul__(self, other: Any) -> "Tensor":
+        return self._with("Mul", other)
+
+    def __truediv__(self, other: Any) -> "Tensor":
+        return self._with("Div", other)
+
+    def __matmul__(self, other: Any) -> "Tensor":
+        return self._with("MatMul", other)
+
+    def __gt__(self, other: Any) -> "Tensor":
+        return self._with("Greater", other, np.bool_)
+
+    def __le__(self, other: Any) -> "Tensor":
+        return self._with("LessOrEqual", other, np.bool_)
+
+    def __radd__(self, other: float) -> "Tensor":
+        return self + other
+
+    def __rmul__(self, other: float) -> "Tensor":
+        return self * other
+
+    def __rsub__(self, other: float) -> "Tensor":
+        return self._operand(other) - self
+
+    def __rtruediv__(self, other: float) -> "Tensor":
+        return self._operand(other) / self
+
+    def __neg__(self) -> "Tensor":
+        return self.graph.apply("Neg", self)
+
+    def maximum(self, other: Any) -> "Tensor":
+        return self._with("Max", other)
+
+    def minimum(self, other: Any) -> "Tensor":
+        return self._with("Min", other)
+
+    def cast(self, dtype: Any) -> "Tensor":
+        """The same values in another dtype."""
+        dtype = np.dtype(dtype)
+        if dtype == self.dtype:
+            return self
+        return self.graph.apply("Cast", self, dtype=dtype, to=element_type(dtype))
+
+    def transposed(self) -> "Tensor":
+        return self.graph.apply("Transpose", self, perm=[1, 0])
+
+    def sum(self, axis: int, keep: bool = True) -> "Tensor":
+        """The sum over one axis, which stays with length 1 or goes."""
+        axes = self.graph.array([axis], np.int64)
+        return self.graph.apply("ReduceSum", self, axes, keepdims=int(keep))
+
+    def mean(self, axis: int) -> "Tensor":
+        """The mean over one axis, which stays with length 1."""
+        return self.graph.apply("ReduceMean", self, axes=[axis], keepdims=1)
+
+    def largest(self) -> "Tensor":
+        """The largest of all values, a scalar."""
+        return self.graph.apply("ReduceMax", self, keepdims=0)
+
+    def columns(self, count: int) -> "list[Tensor]":
+        """The columns one by one, each with a second axis of length 1."""
+        return self.graph.apply_split("Split", self, count=count, axis=1)
+
+
+def exp(x: Tensor) -> Tensor:
+    """eˣ."""
+    return x.graph.apply("Exp", x)
+
+
+def log(x: Tensor) -> Tensor:
+    """The natural logarithm."""
+    return x.graph.apply("Log", x)
+
+
+def sqrt(x: Tensor) -> Tensor:
+    """The square root."""
+    return x.graph.apply("Sqrt", x)
+
+
+def absolute(x: Tensor) -> Tensor:
+    """|x|."""
+    return x.graph.apply("Abs", x)
+
+
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or +1."""
+    return x.graph.apply("Sign", x)
+
+
+def square(x: Tensor) -> Tensor:
+    """x²."""
+    return x * x
+
+
+def where(condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
+    """`yes` where the condition holds, else `no`."""
+    return condition.graph.apply("Where", condition, yes, no, dtype=yes.dtype)
+
+
+def side_by_side(*columns: Tensor) -> Tensor:
+    """Columns joined to a matrix."""
+    return columns[0].graph.apply("Concat", *columns, axis=1)
+
+
+def element_type(dtype: np.dtype) -> int:
+    """ONNX's number for a dtype."""
+    if dtype.kind == "O":
+        return onnx.TensorProto.STRING
+    return helper.np_dtype_to_tensor_dtype(dtype)
