@@ -127,9 +127,8 @@ def measure(fitted: GPClassifier, rows: np.ndarray, folder: Path) -> None:
         apart = np.abs(found[dtype] - fitted.predict_proba(rows)).max()
         M, D = fitted.inducing_points_.shape
         numbers = path.stat().st_size / np.dtype(dtype).itemsize
-        print(
-            f"{dtype}: {apart:.1e} from predict_proba, {numbers / (M * (M + D)):.2f} M(M + D) numbers"
-        )
+        share = numbers / (M * (M + D))
+        print(f"{dtype}: {apart:.1e} from predict_proba, {share:.2f} M(M + D) numbers")
     print(f"float32 from float64: {np.abs(found['float32'] - found['float64']).max():.1e}")
     server, port = start_server(folder)
     try:
