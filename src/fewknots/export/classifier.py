@@ -12,6 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float
 
 from ..container import replacing
 from ..posterior import GaussianPosterior, MixturePosterior
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from ..recipe import Recipe
 
 ROWS = "rows"  # the free dimension's name
-# Above it, 1e-7 of it is no longer small beside the 1e-5 that are promised.
-_LARGEST_VARIANCE_FOR_FLOAT32 = 30.0
+# Of a probability, by float32's product at the points: elsewhere it may be several times as much,
+# and 1e-5 are promised.
+_MOST_ROUNDED = 1e-6
 
 
 def write(
@@ -80,21 +82,34 @@ def _marginals(
     Z = graph.array(arrays["points"] - centre, dtype).cast(np.float64)
     inputs = Inputs(X, Z, centre, posterior.points.shape, exact=dtype == np.float64)
     k = covariance(posterior.kernel, inputs)
-    product = _dtype_of_product(posterior, dtype)
+    signs = np.sign(shrink)[:, None]
+    product = _dtype_of_product(posterior, B, signs, dtype)
     b = k.cast(product) @ graph.array(B.T, dtype).cast(product)
-    explained = (square(b) @ np.sign(shrink)[:, None]).cast(np.float64)
+    explained = (square(b) @ signs).cast(np.float64)
     return k @ w, (diagonal(posterior.kernel, inputs) - explained).maximum(0.0)
 
 
-def _dtype_of_product(posterior: GaussianPosterior | MixturePosterior, dtype: np.dtype) -> np.dtype:
+def _dtype_of_product(
+    posterior: GaussianPosterior | MixturePosterior,
+    B: Float[np.ndarray, "M M"],
+    signs: Float[np.ndarray, "M 1"],
+    dtype: np.dtype,
+) -> np.dtype:
     """In which dtype the one large product may be computed, M² operations a row.
 
-    σ² is k(x, x) less nearly as much: what float32 rounds off k(x, x) is all there in σ², and up to
-    an eighth of it in the probability.
+    σ² is k(x, x) less nearly as much, so what is rounded off either is all there in σ². How much
+    float32 rounds off is seen at the points; a shift δ of σ² moves Φ(μ/√(1 + σ²)) by
+    max|zφ(z)|/2 · δ/(1 + σ²) at most.
     """
+    Z = posterior.points.astype(np.float64)
     with computing_in(np.dtype(np.float64)):
-        largest = float(np.max(posterior.kernel.diagonal(posterior.points.astype(np.float64))))
-    return dtype if largest <= _LARGEST_VARIANCE_FOR_FLOAT32 else np.dtype(np.float64)
+        k, variance = (
+            np.asarray(f) for f in (posterior.kernel(Z, Z), posterior.kernel.diagonal(Z))
+        )
+    exact = np.square(k @ B.T) @ signs
+    rounded = np.square(k.astype(dtype) @ B.T.astype(dtype)) @ signs.astype(dtype)
+    shift = np.abs(rounded - exact) / (1.0 + np.maximum(variance[:, None] - exact, 0.0))
+    return dtype if 0.121 * shift.max() <= _MOST_ROUNDED else np.dtype(np.float64)
 
 
 def _labels(graph: Graph, classes: np.ndarray, positive: Tensor) -> Tensor:
