@@ -40,6 +40,19 @@ class Moments:
         self._squares += squares + step**2 * (self._weight * added / total)
         self._weight = total
 
+    def merge(self, other: "Moments") -> None:
+        """Count the rows of another, too; its pivot may be another one."""
+        self.minimum = np.minimum(self.minimum, other.minimum)
+        self.maximum = np.maximum(self.maximum, other.maximum)
+        total = self._weight + other._weight
+        if other._weight == 0.0:
+            return
+        step = (other._pivot - self._pivot) + (other._mean - self._mean)
+        self._mean = self._mean + step * (other._weight / total)
+        share = self._weight * other._weight / total
+        self._squares = self._squares + other._squares + step**2 * share
+        self._weight = total
+
     @property
     def mean(self) -> Float[np.ndarray, " D"]:
         """The weighted mean."""

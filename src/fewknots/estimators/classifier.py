@@ -18,6 +18,7 @@ from .base import Targets
 from .methods import (
     CLASSIFICATION,
     OPTIMIZERS,
+    ROUNDS,
     Way,
     check_inducing,
     check_link,
@@ -69,14 +70,15 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         rows at random.
     learn_kernel, learn_inducing : bool, default True
         Whether kernel parameters and inducing points move. With both False only q(u) is fitted.
-    optimizer : {"auto", "collapsed", "lbfgs", "scg", "natural_gradient", "adam", "adadelta"}
+    optimizer : str, default "auto"
         "collapsed" (what "auto" means): the method's own solver inside, for q(u) natural gradients,
         and L-BFGS-B for kernel and inducing points outside. "lbfgs": L-BFGS-B over everything at
         once, as in the paper, for "sparse_kl"; slower. "scg": scaled conjugate gradients outside
         ("auto" for the mean field methods). By minibatches, for "sparse_kl": "natural_gradient"
         for q(u) and Adam for the rest ("auto" above 20,000 rows); "adam" or "adadelta" for
         everything, slower and there to compare with ("adadelta" with batches of ten is the
-        paper's).
+        paper's). "rounds": as "collapsed", with few looks at all rows and no memory of any row in
+        between, for rows on a cluster ("auto" for Dask collections); in memory there to compare.
     batch_size : int or "auto", default "auto"
         Rows a step of minibatch training sees.
     max_iter : int or None, default None
@@ -252,7 +254,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
             free_choice = (
                 self.n_inducing == "auto"
                 and self.inducing_points is None
-                and self.optimizer not in ("lbfgs", *STOCHASTIC)
+                and self.optimizer not in ("lbfgs", ROUNDS, *STOCHASTIC)
                 and not (streamed or self.warm_start)
             )
             name = "full_kl" if free_choice and n_rows <= _MOST_ROWS_FULL else "sparse_kl"

@@ -118,9 +118,7 @@ def project_rows(whitening: Whitening, X: Float[AnyArray, "N D"]) -> tuple[Featu
     explained = Knm @ whitening.whitener.T
     # κ ≥ 0 in exact arithmetic; at a row that is an inducing point rounding can pass below.
     unexplained = jnp.maximum(diagonal - jnp.sum(jnp.square(explained), axis=1), 0.0)
-    features = Features(
-        explained, unexplained, whitening.whitener, whitening.jitter, whitening.ok
-    )
+    features = Features(explained, unexplained, whitening.whitener, whitening.jitter, whitening.ok)
     return features, Pullback(features, whitening, pullback)
 
 

@@ -110,9 +110,7 @@ def model_gradient(
     A = pullback.features.explained
     information = (A * terms.curvature[:, None]).T @ A
     through_rows = gradient_through_rows(pullback, q, terms)
-    through_points = gradient_through_points(
-        pullback.whitening, q, terms.slope @ A, information
-    )
+    through_points = gradient_through_points(pullback.whitening, q, terms.slope @ A, information)
     return added(through_rows, through_points)
 
 

@@ -1,7 +1,7 @@
 r"""Natural-gradient steps for q(v) from sums over all rows: few of them, for each is a round.
 
-natural_gradient.py solves for sites, two numbers a row, which here would have to live where the rows
-do. With q held by (Λ, λ) alone nothing but sums is needed, and rows need no memory. At a point
+natural_gradient.py solves for sites, two numbers a row, which here would have to live where the
+rows do. With q held by (Λ, λ) alone nothing but sums is needed, and rows need no memory. At a point
 
     R = Λ̂ - Λ,   Λ̂ = Λ₀ + Aᵀ diag(wβ) A,      r = ∂bound/∂m = λ̂ - Λ̂ m,
 

@@ -1,22 +1,22 @@
 """Rows that stay where they are, and what they add up to for any parameters sent to them.
 
 In training by rounds the rows are put on a device once, filled up to a shape that all holders of
-rows share, so that the program is compiled once. A round sends a `Point` (model and q, some M² numbers)
-and gets the sums of row_sums.py back. Rows are taken a block at a time: memory beside the rows is
-that of one block's features, whatever their number.
+rows share, so that the program is compiled once. A round sends a `Point` (model and q, some M²
+numbers) and gets the sums of row_sums.py back. Rows are taken a block at a time: memory beside the
+rows is that of one block's features, whatever their number.
 
 A round may ask for a random part of the rows (`Subset`). Whether a row takes part follows from its
 number in the whole table and the number of the round, by a hash, not from who holds it: so the
 part is the same however the table is split.
 """
 
-from functools import partial
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Bool, Float, Int
 
 from ..arrays import AnyArray
 from ..data.blocks import padded, rounded_up
@@ -63,7 +63,7 @@ class Span(NamedTuple):
     """Consecutive rows of the whole table."""
 
     first: int
-    count: int
+    length: int
 
 
 class Shape(NamedTuple):
@@ -79,19 +79,37 @@ class Shape(NamedTuple):
         return cls(rounded_up(-(-max(n_rows, 1) // size)), size)
 
 
-class HeldRows(NamedTuple):
+@dataclass(frozen=True)
+class HeldRows:
     """Rows on a device, filled up with rows of no weight, and their numbers in the whole table."""
 
     rows: Rows
     spans: tuple[Span, ...]
     shape: Shape
 
+    def numbers(self) -> Int[np.ndarray, " N"]:
+        """Each row's number in the whole table."""
+        parts = [np.arange(first, first + length) for first, length in self.spans]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    @property
+    def nbytes(self) -> int:
+        """What they occupy."""
+        return sum(column.nbytes for column in self.rows)
+
+    def __reduce__(self):
+        # Whether JAX has 64-bit types is a matter of the thread that unpacks: `hold` sees to it.
+        rows = Rows(*map(np.asarray, self.rows))
+        return hold, (rows, self.spans, self.shape, rows.y.dtype)
+
 
 def hold(rows: Rows, spans: tuple[Span, ...], shape: Shape, dtype: np.dtype) -> HeldRows:
     """Put rows on the device, for as many rounds as there will be."""
     size = shape.blocks * shape.rows_in_a_block
     full = [
-        padded(np.asarray(column, dtype), size) if len(column) else np.zeros((size, *column.shape[1:]), dtype)
+        padded(np.asarray(column, dtype), size)
+        if len(column)
+        else np.zeros((size, *column.shape[1:]), dtype)
         for column in rows
     ]
     full[2][len(rows.y) :] = 0.0  # weights
@@ -109,11 +127,6 @@ def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> Found
         return jax.tree.map(np.asarray, _sums(point, held.rows, chosen, count))
 
 
-def zeros_like(found: Found) -> Found:
-    """What no rows add up to."""
-    return jax.tree.map(np.zeros_like, found)
-
-
 def added(one: Found, other: Found) -> Found:
     """The sums of two sets of rows together."""
     return Found(
@@ -125,7 +138,7 @@ def added(one: Found, other: Found) -> Found:
 
 def _chosen(held: HeldRows, subset: Subset | None) -> Int[np.ndarray, "K B"]:
     """The places of the rows that take part, a line for each block; -1 where there is none."""
-    numbers = np.concatenate([np.arange(first, first + count) for first, count in held.spans] or [[]])
+    numbers = held.numbers()
     places = np.arange(len(numbers))
     shape = held.shape
     if subset is not None:
@@ -138,7 +151,7 @@ def _chosen(held: HeldRows, subset: Subset | None) -> Int[np.ndarray, "K B"]:
     return chosen.reshape(shape)
 
 
-@partial(compiled)
+@compiled
 def _sums(point: Point, rows: Rows, chosen, count) -> Found:
     model, q = point.model, point.q
     assert model.Z is not None

@@ -1,8 +1,8 @@
 """Every value and gradient an optimiser was given, so that it can be led back to where it was.
 
 SciPy's L-BFGS-B cannot be stopped and taken up: its memory is its own. But it is a function of what
-it is told. Told the same values and gradients again, it asks for the same points, arrives in the same
-state, and goes on as if nothing had been in between, at no cost but a little arithmetic.
+it is told. Told the same values and gradients again, it asks for the same points, arrives in the
+same state, and goes on as if nothing had been in between, at no cost but a little arithmetic.
 """
 
 from typing import Any
@@ -15,7 +15,9 @@ from ..optimize.lbfgsb import flatten, unflattener
 class Journal:
     """A list of (value, gradient), read from its start while it lasts and then written."""
 
-    def __init__(self, values: list[float] | None = None, gradients: list[np.ndarray] | None = None):
+    def __init__(
+        self, values: list[float] | None = None, gradients: list[np.ndarray] | None = None
+    ):
         self._values = values or []
         self._gradients = gradients or []
         self._read = 0
