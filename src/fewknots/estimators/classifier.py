@@ -3,11 +3,11 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .. import prediction
+from ..distributed.collections import is_dask
 from ..exceptions import ModelFileError
 from ..inducing import automatic_count
 from ..likelihoods import LINKS, Bernoulli
@@ -22,6 +22,7 @@ from .methods import (
     Way,
     check_inducing,
     check_link,
+    rounds_optimizer,
     stochastic_optimizer,
     way_to_fit,
     with_options,
@@ -248,20 +249,23 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     def _likelihood_of(self, y, weights) -> Targets:
         return Targets(y, weights, Bernoulli(self.likelihood))
 
-    def _way(self, n_rows: int, streamed: bool = False) -> Way:
+    def _way(self, n_rows: int, streamed: bool = False, on_cluster: bool = False) -> Way:
         name = self.method
         if name == "auto":
             free_choice = (
                 self.n_inducing == "auto"
                 and self.inducing_points is None
                 and self.optimizer not in ("lbfgs", ROUNDS, *STOCHASTIC)
-                and not (streamed or self.warm_start)
+                and not (streamed or on_cluster or self.warm_start)
             )
             name = "full_kl" if free_choice and n_rows <= _MOST_ROWS_FULL else "sparse_kl"
         method = with_options(CLASSIFICATION[name], name, self.method_options)
         check_link(method, self.likelihood)
         check_inducing(method, self.n_inducing, self.inducing_points)
-        optimizer = stochastic_optimizer(method, self.optimizer, n_rows, streamed)
+        if on_cluster:
+            optimizer: str | None = rounds_optimizer(method, self.optimizer)
+        else:
+            optimizer = stochastic_optimizer(method, self.optimizer, n_rows, streamed)
         if optimizer is not None:
             return Way(method, plan=self._plan(optimizer, n_rows))
         automatic = self.n_inducing == "auto"
@@ -282,24 +286,41 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     # --- prediction ---------------------------------------------------------------------------
 
-    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "N 2"]:
+    def predict_log_proba(self, X: Any) -> Any:
         """Log probability of each class, exact also where the probability underflows."""
+        if is_dask(X):
+            return self._lazily("predict_log_proba", X)
         with on_device(self.device):
             return np.column_stack(prediction.log_probabilities(*self._at(X)))
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "N 2"]:
-        """Probability of each class, in the order of `classes_`."""
+    def predict_proba(self, X: Any) -> Any:
+        """Probability of each class, in the order of `classes_`.
+
+        Of a Dask collection, as all predictions: a Dask collection, computed when it is needed.
+        """
+        if is_dask(X):
+            return self._lazily("predict_proba", X)
         return np.exp(self.predict_log_proba(X))
 
-    def decision_function(self, X: Any) -> Float[np.ndarray, " N"]:
+    def decision_function(self, X: Any) -> Any:
         """Above zero for `classes_[1]`: the probability p of it as Φ⁻¹(p), or log p/(1-p)."""
+        if is_dask(X):
+            return self._lazily("decision_function", X)
         with on_device(self.device):
             return prediction.decision(*self._at(X))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """The more probable class of each row."""
+        if is_dask(X):
+            return self._lazily("predict", X)
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
+
+    def _lazily(self, method: str, X: Any) -> Any:
+        from ..distributed.predicting import predicted  # here: it needs Dask
+
+        check_is_fitted(self)
+        return predicted(self, method, X)
 
     def _at(self, X: Any) -> tuple:
         rows = self._rows(X)

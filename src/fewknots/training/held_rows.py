@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..arrays import AnyArray
-from ..data.blocks import padded, rounded_up
+from ..data.blocks import rounded_up
 from ..inference.features import whiten
 from ..inference.sites import Rows, WhitenedGaussian
 from ..precision import compiled, computing_in, one_lapack_thread
@@ -105,16 +105,15 @@ class HeldRows:
 
 def hold(rows: Rows, spans: tuple[Span, ...], shape: Shape, dtype: np.dtype) -> HeldRows:
     """Put rows on the device, for as many rounds as there will be."""
-    size = shape.blocks * shape.rows_in_a_block
-    full = [
-        padded(np.asarray(column, dtype), size)
-        if len(column)
-        else np.zeros((size, *column.shape[1:]), dtype)
-        for column in rows
-    ]
-    full[2][len(rows.y) :] = 0.0  # weights
+    missing = shape.blocks * shape.rows_in_a_block - len(rows.y)
+    X, y, weights = (np.asarray(column, dtype) for column in rows)
+    filled = Rows(
+        np.concatenate([X, np.zeros((missing, X.shape[1]), dtype)]),
+        np.concatenate([y, np.ones(missing, dtype)]),
+        np.concatenate([weights, np.zeros(missing, dtype)]),
+    )
     with computing_in(_WIDE):
-        return HeldRows(Rows(*map(jnp.asarray, full)), spans, shape)
+        return HeldRows(jax.tree.map(jnp.asarray, filled), spans, shape)
 
 
 def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> Found:
