@@ -1,7 +1,6 @@
 """A Dask collection as a table that can sum its rows: survey, sample, preparation, shares."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import dask
@@ -16,7 +15,7 @@ from ..inference.sites import Rows
 from ..training.held_rows import Shape
 from . import workers
 from .collections import Pieces
-from .rounds import ClusterSums, Share
+from .rounds import ClusterSums
 from .survey import Survey, joined
 from .versions import Versions, check_workers
 
@@ -28,8 +27,7 @@ class Group(NamedTuple):
     """The partitions of one share."""
 
     numbers: tuple[int, ...]
-    source: Callable[[], Any]  # makes a delayed `workers.load`
-    loaded: Future | None
+    loaded: Future
 
 
 class ClusterRows:
@@ -53,9 +51,9 @@ class ClusterRows:
     def _load(self, pieces: Pieces, collection: Any) -> list[Group]:
         """Every partition into the share of the worker that has it already, if one has."""
         groups = _grouped(self.client, pieces, collection)
-        sources = [partial(_loading, pieces, numbers, self.versions) for numbers in groups]
-        loaded = self.client.compute([source() for source in sources])
-        return [Group(*group) for group in zip(groups, sources, loaded, strict=True)]
+        sources = [_loading(pieces, numbers, self.versions) for numbers in groups]
+        loaded = self.client.compute(sources)
+        return [Group(*group) for group in zip(groups, loaded, strict=True)]
 
     def preparation(
         self,
@@ -97,21 +95,24 @@ class ClusterRows:
         self, preparation: workers.Preparation, total_weight: float, checkpoint: Any
     ) -> ClusterSums:
         """Rows on the workers' devices, ready for rounds; those as loaded are let go."""
-        spans = self.survey.spans
-        shares = []
-        for group in self.groups:
-            mine = {i: spans[i] for i in group.numbers}
-            share = Share(group.source, mine, preparation)
-            share.place(self.client, group.loaded)
-            shares.append(share)
-        self.groups = [group._replace(loaded=None) for group in self.groups]
+        held = [
+            self.client.submit(
+                workers.prepare,
+                group.loaded,
+                {i: self.survey.spans[i] for i in group.numbers},
+                preparation,
+                pure=False,
+            )
+            for group in self.groups
+        ]
+        self.groups = []
         return ClusterSums(
-            self.client, shares, total_weight, preparation.device, self.versions, checkpoint
+            self.client, held, total_weight, preparation.device, self.versions, checkpoint
         )
 
 
 def _loading(pieces: Pieces, numbers: tuple[int, ...], versions: Versions) -> Any:
-    """A share's `load`, to be done; each call a task of its own."""
+    """A share's `load`, to be done."""
     weights = None if pieces.weights is None else [pieces.weights[i] for i in numbers]
     return dask.delayed(workers.load, pure=False)(
         numbers,
