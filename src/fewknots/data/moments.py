@@ -8,6 +8,8 @@ squares about them (Chan, Golub & LeVeque 1983, eq. 2.1):
     δ = m_B - m_A,   m = m_A + δ W_B / W,   S = S_A + S_B + δ² W_A W_B / W
 """
 
+from copy import copy
+
 import numpy as np
 from jaxtyping import Float
 
@@ -52,6 +54,12 @@ class Moments:
         share = self._weight * other._weight / total
         self._squares = self._squares + other._squares + step**2 * share
         self._weight = total
+
+    def times(self, factor: float) -> "Moments":
+        """The same rows, each counting `factor` times what it did."""
+        other = copy(self)
+        other._weight, other._squares = factor * self._weight, factor * self._squares
+        return other
 
     @property
     def mean(self) -> Float[np.ndarray, " D"]:

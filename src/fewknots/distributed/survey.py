@@ -29,7 +29,7 @@ class PartitionSurvey(NamedTuple):
     labels: np.ndarray  # the distinct ones; more than three are not listed
     first_rows: np.ndarray  # where each of them first occurs
     totals: Float[np.ndarray, " L"]  # the weight of each
-    moments: Moments | None  # None if it has no rows
+    moments: list[Moments]  # of the rows of each
     digest: int
 
 
@@ -41,8 +41,16 @@ class Survey(NamedTuple):
     spans: tuple[Span, ...]  # of each partition
     classes: np.ndarray
     class_totals: Float[np.ndarray, " 2"]
-    moments: Moments
+    class_moments: tuple[Moments, ...]
     digest: str
+
+    def moments(self, factors: Float[np.ndarray, " 2"]) -> Moments:
+        """Of all rows, those of each class counting so many times."""
+        total, other = (
+            m.times(float(factor)) for m, factor in zip(self.class_moments, factors, strict=True)
+        )
+        total.merge(other)
+        return total
 
 
 def survey_partition(
@@ -52,10 +60,11 @@ def survey_partition(
     distinct, first_rows, codes = np.unique(labels, return_index=True, return_inverse=True)
     totals = np.bincount(codes.ravel(), weights, minlength=len(distinct))
     hashes = np.array([_hash(label) for label in distinct], np.uint64)
-    moments = None
-    if len(X):
-        moments = Moments(X[0])
-        moments.add(X, weights)
+    moments = []
+    for code in range(len(distinct)):
+        mine = codes.ravel() == code
+        moments.append(Moments(X[first_rows[code]]))
+        moments[-1].add(X[mine], weights[mine])
     few = slice(0, 3)
     return PartitionSurvey(
         number,
@@ -63,7 +72,7 @@ def survey_partition(
         distinct[few],
         first_rows[few],
         totals[few],
-        moments,
+        moments[few],
         _digest(X, hashes[codes.ravel()], weights),
     )
 
@@ -73,7 +82,8 @@ def joined(found: Sequence[PartitionSurvey]) -> Survey:
     found = sorted(found, key=lambda survey: survey.number)
     codes = LabelCodes("y", None)
     totals = np.zeros(2)
-    spans, moments, first, digest = [], None, 0, 0
+    spans, first, digest = [], 0, 0
+    moments: dict[int, Moments] = {}  # by the label's code
     for part in found:
         spans.append(Span(first, part.n_rows))
         digest = (digest * pow(int(_RADIX), part.n_rows, _DIGITS) + part.digest) % _DIGITS
@@ -82,11 +92,11 @@ def joined(found: Sequence[PartitionSurvey]) -> Survey:
             place = Place(f"partition {part.number}", int(row))
             code = int(codes.codes(part.labels[i : i + 1], place)[0])
             totals[code] += part.totals[i]
-        if moments is None:
-            moments = part.moments
-        elif part.moments is not None:
-            moments.merge(part.moments)
-    if moments is None:
+            if code in moments:
+                moments[code].merge(part.moments[i])
+            else:
+                moments[code] = part.moments[i]
+    if not moments:
         raise DataError("there are no rows with a positive weight in any partition of X.")
     classes = codes.classes()
     class_totals = totals[np.argsort(codes.order())]

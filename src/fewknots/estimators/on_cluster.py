@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.moments import Moments
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
 from ..likelihoods import Bernoulli
@@ -35,10 +36,11 @@ def fit_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         _set_features(estimator, survey.n_features, cut.feature_names)
         estimator.classes_ = survey.classes
         way = estimator._way(survey.n_rows, on_cluster=True)
-        extremes = np.array([survey.moments.minimum, survey.moments.maximum])
-        warn_of_constant_columns(extremes, getattr(estimator, "feature_names_in_", None))
         factors = class_factors(estimator.class_weight, survey.classes, survey.class_totals)
-        estimator._standardiser = _standardiser(estimator, survey, warm)
+        moments = survey.moments(factors)
+        extremes = np.array([moments.minimum, moments.maximum])
+        warn_of_constant_columns(extremes, getattr(estimator, "feature_names_in_", None))
+        estimator._standardiser = _standardiser(estimator, moments, warm)
         dtype = resolve_dtype(estimator.dtype)
         preparation = rows.preparation(estimator._standardiser, factors, dtype, estimator.device)
         total = float(factors @ survey.class_totals)
@@ -60,9 +62,9 @@ def _set_features(estimator: Any, n_features: int, names: tuple[str, ...] | None
         del estimator.feature_names_in_
 
 
-def _standardiser(estimator: Any, survey: Any, warm: Any) -> Standardiser:
+def _standardiser(estimator: Any, moments: Moments, warm: Any) -> Standardiser:
     if warm is not None:
         return warm.standardiser
     if not estimator.standardize:
-        return Standardiser.identity(survey.n_features)
-    return Standardiser(survey.moments.mean, survey.moments.scale).rounded()
+        return Standardiser.identity(len(moments.mean))
+    return Standardiser(moments.mean, moments.scale).rounded()

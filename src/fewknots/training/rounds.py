@@ -96,10 +96,10 @@ def fit_in_rounds(run: RoundsRun, problem: Problem, report: Reporter) -> Fitted:
 
     def on_iteration(value: float) -> bool:
         evidence.follow(value, plateau_gain)
-        if evidence.journal.replaying:
+        if evidence.iterations <= evidence.iterations_told:  # of a run that is taken up
             return False
+        evidence.iterations_told = evidence.iterations
         stop = report(value, so_far=evidence.so_far)
-        evidence.iterations_told += 1
         if run.checkpoints is not None and run.checkpoints.is_due():
             evidence.save(report)
         return stop
@@ -136,6 +136,7 @@ class _EvidenceInRounds:
         self.tolerance = max(_FIRST_TOLERANCE, 0.1 * problem.tol * run.summation.total_weight)
         self.value = -np.inf
         self.rounds = 0
+        self.iterations = 0
         self.iterations_told = 0
         self.kept: dict[str, np.ndarray] | None = None  # q as it stood at the end of the journal
         self.last: Weighed
@@ -153,6 +154,7 @@ class _EvidenceInRounds:
 
     def follow(self, value: float, plateau_gain: float) -> None:
         """After an outer iteration: solve the next inner problem as well as the gain asks for."""
+        self.iterations += 1
         gain = value - self.value
         if np.isfinite(gain):
             self.tolerance = _INNER_SHARE * max(gain, 0.1 * plateau_gain)
