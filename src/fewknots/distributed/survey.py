@@ -101,8 +101,11 @@ def joined(found: Sequence[PartitionSurvey]) -> Survey:
     classes = codes.classes()
     class_totals = totals[np.argsort(codes.order())]
     codes.check_weights(class_totals)
-    n_features = len(moments.mean)
-    return Survey(first, n_features, tuple(spans), classes, class_totals, moments, f"{digest:016x}")
+    by_class = tuple(moments[int(code)] for code in np.argsort(codes.order()))
+    n_features = len(by_class[0].mean)
+    return Survey(
+        first, n_features, tuple(spans), classes, class_totals, by_class, f"{digest:016x}"
+    )
 
 
 def _digest(X: np.ndarray, label_hashes: np.ndarray, weights: np.ndarray) -> int:
