@@ -23,6 +23,10 @@ class CheckpointError(ValueError):
     """A run cannot be taken up again from its folder: the message says why."""
 
 
+class ClusterError(RuntimeError):
+    """A Dask cluster cannot do the work: the message says why, and how to go on."""
+
+
 class NumericalWarning(UserWarning):
     """A fit went on after a repair: the message says which."""
 

@@ -94,6 +94,12 @@ class Reporter:
         late = self._max_time is not None and seconds >= self._max_time
         return any(asked) or self.interrupted or late
 
+    def is_asked_to_stop(self) -> bool:
+        """By the clock or by Ctrl-C; for work that has nothing to report yet."""
+        seconds = time.perf_counter() - self.started
+        self.interrupted = self._signals.seen
+        return self.interrupted or (self._max_time is not None and seconds >= self._max_time)
+
     def _ask(self, now: Progress, so_far: Callable[[], Any] | None) -> list[bool]:
         """Which callbacks want to stop."""
         model = None

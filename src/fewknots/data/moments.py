@@ -8,6 +8,8 @@ squares about them (Chan, Golub & LeVeque 1983, eq. 2.1):
     δ = m_B - m_A,   m = m_A + δ W_B / W,   S = S_A + S_B + δ² W_A W_B / W
 """
 
+from copy import copy
+
 import numpy as np
 from jaxtyping import Float
 
@@ -39,6 +41,25 @@ class Moments:
         self._mean += step * (added / total)
         self._squares += squares + step**2 * (self._weight * added / total)
         self._weight = total
+
+    def merge(self, other: "Moments") -> None:
+        """Count the rows of another, too; its pivot may be another one."""
+        self.minimum = np.minimum(self.minimum, other.minimum)
+        self.maximum = np.maximum(self.maximum, other.maximum)
+        total = self._weight + other._weight
+        if other._weight == 0.0:
+            return
+        step = (other._pivot - self._pivot) + (other._mean - self._mean)
+        self._mean = self._mean + step * (other._weight / total)
+        share = self._weight * other._weight / total
+        self._squares = self._squares + other._squares + step**2 * share
+        self._weight = total
+
+    def times(self, factor: float) -> "Moments":
+        """The same rows, each counting `factor` times what it did."""
+        other = copy(self)
+        other._weight, other._squares = factor * self._weight, factor * self._squares
+        return other
 
     @property
     def mean(self) -> Float[np.ndarray, " D"]:

@@ -33,7 +33,8 @@ from ..progress import Progress, Reporter
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
 from .fitted_attributes import set_attributes, tell_of_trouble
-from .methods import Way, check_weights
+from .in_rounds import fit_table_in_rounds
+from .methods import ROUNDS, Way, check_weights
 from .minibatches import Table, Warm, check_same_width, fit_table, table_in_memory
 from .parameters import number, one_of, switch, whole_number
 from .sklearn_callbacks import BOOKKEEPING, CallbackSupportMixin, begin_fit, end_fit, with_callbacks
@@ -109,6 +110,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             X, y, weights = merge_equal_rows(X, y, weights)
         warn_of_constant_columns(X, names)
         self._standardiser = self._chosen_standardiser(X, weights, warm)
+        if way.plan is not None and way.plan.optimizer == ROUNDS and warm is None:
+            self._standardiser = self._standardiser.rounded()  # as on a cluster
         targets = self._likelihood_of(y, weights)
         if way.plan is not None:
             table = table_in_memory(X, targets.y, weights, self._standardiser)
@@ -131,7 +134,10 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         return Standardiser.fitted(X, weights)
 
     def _fit_table(self, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None) -> None:
-        fitted, reporter = fit_table(self, table, way, likelihood, warm)
+        assert way.plan is not None
+        in_rounds = way.plan.optimizer == ROUNDS or table.feed is None
+        fit = fit_table_in_rounds if in_rounds else fit_table
+        fitted, reporter = fit(self, table, way, likelihood, warm)
         self._keep(fitted, way, reporter)
 
     def _fit_full_batch(self, X, targets: Targets, way: Way, warm: Warm | None) -> None:

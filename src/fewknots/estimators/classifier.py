@@ -4,12 +4,12 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .. import prediction
 from ..container import shown
+from ..distributed.collections import is_dask
 from ..exceptions import ModelFileError
 from ..export import to_onnx
 from ..inducing import automatic_count
@@ -21,9 +21,11 @@ from .base import Targets
 from .methods import (
     CLASSIFICATION,
     OPTIMIZERS,
+    ROUNDS,
     Way,
     check_inducing,
     check_link,
+    rounds_optimizer,
     stochastic_optimizer,
     way_to_fit,
     with_options,
@@ -72,14 +74,15 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         rows at random.
     learn_kernel, learn_inducing : bool, default True
         Whether kernel parameters and inducing points move. With both False only q(u) is fitted.
-    optimizer : {"auto", "collapsed", "lbfgs", "scg", "natural_gradient", "adam", "adadelta"}
+    optimizer : str, default "auto"
         "collapsed" (what "auto" means): the method's own solver inside, for q(u) natural gradients,
         and L-BFGS-B for kernel and inducing points outside. "lbfgs": L-BFGS-B over everything at
         once, as in the paper, for "sparse_kl"; slower. "scg": scaled conjugate gradients outside
         ("auto" for the mean field methods). By minibatches, for "sparse_kl": "natural_gradient"
         for q(u) and Adam for the rest ("auto" above 20,000 rows); "adam" or "adadelta" for
         everything, slower and there to compare with ("adadelta" with batches of ten is the
-        paper's).
+        paper's). "rounds": as "collapsed", with few looks at all rows and no memory of any row in
+        between, for rows on a cluster ("auto" for Dask collections); in memory there to compare.
     batch_size : int or "auto", default "auto"
         Rows a step of minibatch training sees.
     max_iter : int or None, default None
@@ -249,20 +252,23 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     def _likelihood_of(self, y, weights) -> Targets:
         return Targets(y, weights, Bernoulli(self.likelihood))
 
-    def _way(self, n_rows: int, streamed: bool = False) -> Way:
+    def _way(self, n_rows: int, streamed: bool = False, on_cluster: bool = False) -> Way:
         name = self.method
         if name == "auto":
             free_choice = (
                 self.n_inducing == "auto"
                 and self.inducing_points is None
-                and self.optimizer not in ("lbfgs", *STOCHASTIC)
-                and not (streamed or self.warm_start)
+                and self.optimizer not in ("lbfgs", ROUNDS, *STOCHASTIC)
+                and not (streamed or on_cluster or self.warm_start)
             )
             name = "full_kl" if free_choice and n_rows <= _MOST_ROWS_FULL else "sparse_kl"
         method = with_options(CLASSIFICATION[name], name, self.method_options)
         check_link(method, self.likelihood)
         check_inducing(method, self.n_inducing, self.inducing_points)
-        optimizer = stochastic_optimizer(method, self.optimizer, n_rows, streamed)
+        if on_cluster:
+            optimizer: str | None = rounds_optimizer(method, self.optimizer)
+        else:
+            optimizer = stochastic_optimizer(method, self.optimizer, n_rows, streamed)
         if optimizer is not None:
             return Way(method, plan=self._plan(optimizer, n_rows))
         automatic = self.n_inducing == "auto"
@@ -283,24 +289,41 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     # --- prediction ---------------------------------------------------------------------------
 
-    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "N 2"]:
+    def predict_log_proba(self, X: Any) -> Any:
         """Log probability of each class, exact also where the probability underflows."""
+        if is_dask(X):
+            return self._lazily("predict_log_proba", X)
         with on_device(self.device):
             return np.column_stack(prediction.log_probabilities(*self._at(X)))
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "N 2"]:
-        """Probability of each class, in the order of `classes_`."""
+    def predict_proba(self, X: Any) -> Any:
+        """Probability of each class, in the order of `classes_`.
+
+        Of a Dask collection, as all predictions: a Dask collection, computed when it is needed.
+        """
+        if is_dask(X):
+            return self._lazily("predict_proba", X)
         return np.exp(self.predict_log_proba(X))
 
-    def decision_function(self, X: Any) -> Float[np.ndarray, " N"]:
+    def decision_function(self, X: Any) -> Any:
         """Above zero for `classes_[1]`: the probability p of it as Φ⁻¹(p), or log p/(1-p)."""
+        if is_dask(X):
+            return self._lazily("decision_function", X)
         with on_device(self.device):
             return prediction.decision(*self._at(X))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """The more probable class of each row."""
+        if is_dask(X):
+            return self._lazily("predict", X)
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
+
+    def _lazily(self, method: str, X: Any) -> Any:
+        from ..distributed.predicting import predicted  # here: it needs Dask
+
+        check_is_fitted(self)
+        return predicted(self, method, X)
 
     def _at(self, X: Any) -> tuple:
         rows = self._rows(X)

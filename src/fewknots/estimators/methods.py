@@ -35,7 +35,8 @@ CLASSIFICATION: dict[str, Callable[..., Method]] = {
     "ivm": IVM,
 }
 REGRESSION: dict[str, Callable[..., Method]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
-OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg", *STOCHASTIC)
+ROUNDS = "rounds"
+OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg", ROUNDS, *STOCHASTIC)
 MOST_ROWS_FULL_BATCH = 20_000  # above, minibatches reach the same bound sooner
 _MEAN_FIELD = (MeanField, SparseMeanField)  # better by scaled conjugate gradients, section 3.1
 _PROBIT_ONLY = (*_MEAN_FIELD, TwoStage)  # a step function seen through Gaussian noise
@@ -63,7 +64,7 @@ def way_to_fit(method: Method, optimizer: str, n_active: int) -> Way:
 
 def stochastic_optimizer(method: Method, optimizer: str, n_rows: int, streamed: bool) -> str | None:
     """The optimizer that goes by minibatches; None if the fit is to be in full batch."""
-    if optimizer in STOCHASTIC:
+    if optimizer in (ROUNDS, *STOCHASTIC) and not (streamed and optimizer == ROUNDS):
         _check_has_q(method, optimizer)
         return optimizer
     if streamed:
@@ -76,6 +77,17 @@ def stochastic_optimizer(method: Method, optimizer: str, n_rows: int, streamed: 
         return "natural_gradient"
     many = optimizer == "auto" and n_rows > MOST_ROWS_FULL_BATCH
     return "natural_gradient" if many and isinstance(method, SparseKL) else None
+
+
+def rounds_optimizer(method: Method, optimizer: str) -> str:
+    """The optimizer that goes by rounds over rows on a cluster."""
+    if not isinstance(method, SparseKL) or optimizer not in ("auto", ROUNDS, *STOCHASTIC):
+        raise ValueError(
+            "rows in a Dask collection are trained on in rounds, which takes method='sparse_kl' "
+            f"and an optimizer out of 'auto', 'rounds', {', '.join(map(repr, STOCHASTIC))}; got "
+            f"method={method.name!r}, optimizer={optimizer!r}."
+        )
+    return ROUNDS if optimizer == "auto" else optimizer
 
 
 def _check_has_q(method: Method, optimizer: str) -> None:

@@ -31,6 +31,7 @@ from ..training.checkpoint import Checkpoints, Saved, unflattened
 from ..training.feed import ArrayFeed, Feed, StoreFeed
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
+from ..training.rounds import MemorySums, Summation
 from ..training.steps import Naturals, base_of, precision_dtype, prior_base
 from ..training.stochastic import Run, Start, fit_stochastic
 from .methods import Way
@@ -50,7 +51,8 @@ class Table(NamedTuple):
     n_rows: int
     digest: Callable[[], str]  # the same for the same rows, and for no others
     take: Callable[[Int[np.ndarray, " n"]], Rows]  # standardised, in float64
-    feed: Callable[[np.dtype, Int[np.ndarray, " H"]], Feed]  # (dtype, rows to leave out)
+    feed: Callable[[np.dtype, Int[np.ndarray, " H"]], Feed] | None  # (dtype, rows to leave out)
+    summation: Callable[[np.dtype], Summation] | None = None  # for training in rounds
 
 
 class _Arrays(NamedTuple):
@@ -98,7 +100,10 @@ def table_in_memory(
             seal.update(np.ascontiguousarray(column).data)
         return seal.hexdigest()
 
-    return Table(len(X), digest, take, feed)
+    def summation(dtype):
+        return MemorySums(Rows(standardiser(X), y, weights), dtype)
+
+    return Table(len(X), digest, take, feed, summation)
 
 
 def table_on_disk(
@@ -148,25 +153,25 @@ def fit_table(
     """Train `estimator`'s model on a table; (what was found, who reported)."""
     plan = way.plan
     assert plan is not None
+    assert table.feed is not None
     dtype = resolve_dtype(estimator.dtype, minibatches=True)
-    saved, checkpoints = _checkpoints(estimator, table, dtype)
+    saved, checkpoints = checkpoints_of(estimator, table, dtype)
     random_state = check_random_state(estimator.random_state)
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     rng = np.random.default_rng(seed)
     left_out = _held_out(estimator.validation_fraction, table.n_rows, rng)
-    most = max(_SAMPLE_ROWS, _SAMPLE_PER_POINT * estimator._count_points(table.n_rows))
-    size = min(table.n_rows, most)
-    sample = table.take(np.sort(rng.choice(table.n_rows, size, replace=False, shuffle=False)))
-    model = _starting_model(estimator, table, sample, likelihood, saved, warm, seed, dtype)
+    sample = drawn_sample(estimator, table, rng)
+    model = starting_model(estimator, table, sample, likelihood, saved, warm, seed, dtype)
     with ExitStack() as stack:
-        held_out = _cast(table.take(left_out), dtype) if len(left_out) else None
-        wide = precision_dtype(float(np.sum(sample.weights)) * table.n_rows / size, dtype)
+        held_out = cast(table.take(left_out), dtype) if len(left_out) else None
+        weight = float(np.mean(sample.weights)) * table.n_rows
+        wide = precision_dtype(weight, dtype)
         stack.enter_context(computing_in(wide))
         feed = table.feed(dtype, left_out)
         if isinstance(feed, StoreFeed):
             stack.callback(feed.close)
         problem = Problem(
-            rows=_cast(sample, dtype),
+            rows=cast(sample, dtype),
             model=model,
             learned=Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False),
             method=way.method,
@@ -176,7 +181,7 @@ def fit_table(
             tol=float(estimator.tol),
             rng=random_state,
         )
-        start = _start(model, problem.jitter, wide, warm)
+        start = start_of(model, problem.jitter, wide, warm)
         reporter = stack.enter_context(estimator._reporter(way, plan.steps, None))
         plan = plan._replace(warm=warm is not None)
         run = Run(plan, feed, start, seed, held_out, checkpoints, saved)
@@ -200,7 +205,7 @@ def update(
     with computing_in(wide), estimator._reporter(way, plan.steps, None) as reporter:
         q = naturals_of(warm, jitter)
         problem = Problem(
-            rows=_cast(rows, dtype),
+            rows=cast(rows, dtype),
             model=model,
             learned=Learned(False, False, False),
             method=way.method,
@@ -233,7 +238,8 @@ def naturals_of(warm: Warm, jitter: float) -> Naturals:
     return Naturals((T / s[:, None]).T @ T, T.T @ (posterior.mean / s))
 
 
-def _start(model: Model, jitter: float, wide: np.dtype, warm: Warm | None) -> Start:
+def start_of(model: Model, jitter: float, wide: np.dtype, warm: Warm | None) -> Start:
+    """From the prior, or from what is known."""
     assert model.Z is not None
     base = prior_base(len(model.Z), wide)
     q = base.naturals
@@ -243,9 +249,17 @@ def _start(model: Model, jitter: float, wide: np.dtype, warm: Warm | None) -> St
     return Start(model, q, base)
 
 
-def _starting_model(
+def drawn_sample(estimator: Any, table: Table, rng: np.random.Generator) -> Rows:
+    """Enough rows to see how the inputs spread and to choose inducing points from."""
+    most = max(_SAMPLE_ROWS, _SAMPLE_PER_POINT * estimator._count_points(table.n_rows))
+    size = min(table.n_rows, most)
+    return table.take(np.sort(rng.choice(table.n_rows, size, replace=False, shuffle=False)))
+
+
+def starting_model(
     estimator, table: Table, sample: Rows, likelihood, saved: Saved | None, warm, seed: int, dtype
 ) -> Model:
+    """Kernel and inducing points as the sample suggests, or as they are known."""
     kernel = as_kernel(estimator.kernel)
     if warm is not None:
         model = Model(warm.kernel, warm.posterior.points, likelihood)
@@ -273,11 +287,13 @@ def _held_out(fraction: float | None, n_rows: int, rng: np.random.Generator) -> 
     return np.sort(rng.choice(n_rows, size, replace=False, shuffle=False))
 
 
-def _cast(rows: Rows, dtype: np.dtype) -> Rows:
+def cast(rows: Rows, dtype: np.dtype) -> Rows:
+    """Rows in another precision."""
     return Rows(*(column.astype(dtype) for column in rows))
 
 
-def _checkpoints(estimator, table: Table, dtype) -> tuple[Saved | None, Checkpoints | None]:
+def checkpoints_of(estimator, table: Table, dtype) -> tuple[Saved | None, Checkpoints | None]:
+    """What an earlier run left to go on from, and where this one is kept."""
     if estimator.checkpoint is None:
         return None, None
     arguments = model_file.encode_arguments(estimator.get_params(deep=False))

@@ -15,6 +15,7 @@ from ..data.sources import Block, open_source
 from ..data.spool import Spool
 from ..data.standardise import Standardiser
 from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
+from ..distributed.collections import is_dask
 from ..inference.sites import Rows
 from ..inference.sparse_kl import SparseKL
 from ..likelihoods import Bernoulli
@@ -24,6 +25,7 @@ from ..training.schedule import Plan
 from .base import GPEstimator
 from .methods import Way
 from .minibatches import Warm, check_same_width, table_on_disk, update
+from .on_cluster import fit_on_cluster
 from .sklearn_callbacks import begin_fit, end_fit, with_callbacks
 from .training_data import class_factors
 
@@ -35,6 +37,12 @@ class StreamingFits(GPEstimator):
     """What GPClassifier can do with rows that are not at hand all at once."""
 
     classes_: np.ndarray
+
+    def _fit(self, X, y, sample_weight, *known):
+        if is_dask(X):
+            fit_on_cluster(self, X, y, sample_weight)
+        else:
+            super()._fit(X, y, sample_weight, *known)
 
     @with_callbacks
     def fit_stream(

@@ -20,7 +20,7 @@ backward pass through a Cholesky factor and an inverse. Cost: O(NM² + M³), mem
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -49,11 +49,34 @@ class FeatureCotangents(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Whitening:
+    """What the rows of every block share: L⁻¹ for one kernel and Z, and the way back from Kmm."""
+
+    kernel: Kernel
+    Z: Float[AnyArray, "M D"]
+    whitener: Float[Array, "M M"]
+    jitter: Float[Array, ""]
+    ok: Bool[Array, ""]
+    points_pullback: Callable[[Array], tuple[Kernel, Float[Array, "M D"]]]
+
+    def pullback(
+        self, lower_t_cotangent: Float[Array, "M M"]
+    ) -> tuple[Kernel, Float[Array, "M D"]]:
+        """From Lᵀ L̄ to (kernel, Z), through Kmm alone."""
+        dKmm = cholesky_pullback(self.whitener, lower_t_cotangent)
+        # the jitter follows the mean of Kmm's diagonal
+        shift = self.jitter * jnp.mean(jnp.diagonal(dKmm))
+        dKmm = dKmm + shift * jnp.eye(dKmm.shape[0], dtype=dKmm.dtype)
+        return self.points_pullback(dKmm)
+
+
+@dataclass(frozen=True)
 class Pullback:
     """The map from a scalar's derivatives for the features to those for (kernel, Z)."""
 
     features: Features
-    kernel_pullback: Callable[[tuple[Array, Array, Array]], tuple[Kernel, Float[Array, "M D"]]]
+    whitening: Whitening
+    rows_pullback: Callable[[tuple[Array, Array]], tuple[Kernel, Float[Array, "M D"]]]
 
     def __call__(self, cotangents: FeatureCotangents) -> tuple[Kernel, Float[Array, "M D"]]:
         """From Ā and κ̄."""
@@ -61,20 +84,42 @@ class Pullback:
         # κ = diag - rows(A²)
         dA = cotangents.explained - 2.0 * cotangents.unexplained[:, None] * A
         # A = Knm L⁻ᵀ, so K̄nm = Ā L⁻¹ and Lᵀ L̄ = -ĀᵀA
-        return self.from_matrices(dA @ whitener, -dA.T @ A, cotangents.unexplained)
+        through_rows = self.from_rows(dA @ whitener, cotangents.unexplained)
+        return added(through_rows, self.whitening.pullback(-dA.T @ A))
 
-    def from_matrices(
-        self,
-        dKnm: Float[Array, "N M"],
-        lower_t_cotangent: Float[Array, "M M"],
-        d_diagonal: Float[Array, " N"],
+    def from_rows(
+        self, dKnm: Float[Array, "N M"], d_diagonal: Float[Array, " N"]
     ) -> tuple[Kernel, Float[Array, "M D"]]:
-        """From K̄nm, Lᵀ L̄ and the derivative for diag Knn, where these are known directly."""
-        dKmm = cholesky_pullback(self.features.whitener, lower_t_cotangent)
-        # the jitter follows the mean of Kmm's diagonal
-        shift = self.features.jitter * jnp.mean(jnp.diagonal(dKmm))
-        dKmm = dKmm + shift * jnp.eye(dKmm.shape[0], dtype=dKmm.dtype)
-        return self.kernel_pullback((dKmm, dKnm, d_diagonal))
+        """From K̄nm and the derivative for diag Knn: the part that is a sum over rows."""
+        return self.rows_pullback((dKnm, d_diagonal))
+
+
+def added(one: Any, other: Any) -> Any:
+    """The sum of two trees of derivatives."""
+    return jax.tree.map(jnp.add, one, other)
+
+
+def whiten(
+    kernel: Kernel, Z: Float[AnyArray, "M D"], jitter: Float[AnyArray, ""] | float
+) -> Whitening:
+    """Factorise Kmm, once for any number of blocks of rows."""
+    Kmm, pullback = jax.vjp(lambda kernel, Z: kernel(Z, Z), kernel, Z)
+    factor = cholesky_with_ladder(Kmm, jnp.mean(jnp.diagonal(Kmm)), jitter)
+    return Whitening(kernel, Z, factor.inverse, factor.jitter, factor.ok, pullback)
+
+
+def project_rows(whitening: Whitening, X: Float[AnyArray, "N D"]) -> tuple[Features, Pullback]:
+    """The features of X, and the map from their cotangents to (kernel, Z) cotangents."""
+
+    def kernel_matrices(kernel, Z):
+        return kernel(X, Z), kernel.diagonal(X)
+
+    (Knm, diagonal), pullback = jax.vjp(kernel_matrices, whitening.kernel, whitening.Z)
+    explained = Knm @ whitening.whitener.T
+    # κ ≥ 0 in exact arithmetic; at a row that is an inducing point rounding can pass below.
+    unexplained = jnp.maximum(diagonal - jnp.sum(jnp.square(explained), axis=1), 0.0)
+    features = Features(explained, unexplained, whitening.whitener, whitening.jitter, whitening.ok)
+    return features, Pullback(features, whitening, pullback)
 
 
 def project(
@@ -83,15 +128,5 @@ def project(
     X: Float[AnyArray, "N D"],
     jitter: Float[AnyArray, ""] | float,
 ) -> tuple[Features, Pullback]:
-    """The features of X, and the map from their cotangents to (kernel, Z) cotangents."""
-
-    def kernel_matrices(kernel, Z):
-        return kernel(Z, Z), kernel(X, Z), kernel.diagonal(X)
-
-    (Kmm, Knm, diagonal), kernel_pullback = jax.vjp(kernel_matrices, kernel, Z)
-    factor = cholesky_with_ladder(Kmm, jnp.mean(jnp.diagonal(Kmm)), jitter)
-    explained = Knm @ factor.inverse.T
-    # κ ≥ 0 in exact arithmetic; at a row that is an inducing point rounding can pass below.
-    unexplained = jnp.maximum(diagonal - jnp.sum(jnp.square(explained), axis=1), 0.0)
-    features = Features(explained, unexplained, factor.inverse, factor.jitter, factor.ok)
-    return features, Pullback(features, kernel_pullback)
+    """Both at once, where all rows are one block."""
+    return project_rows(whiten(kernel, Z, jitter), X)

@@ -38,7 +38,7 @@ from jaxtyping import Array, Float
 from ..kernels import Kernel
 from ..likelihoods import Expectations, Likelihood
 from ..optimize.natural_gradient import solve_sites
-from .features import Features, Pullback, project
+from .features import Features, Pullback, Whitening, added, project
 from .method import Evaluated, HeldByPoints, OverPoints, likelihood_gradient
 from .priors import SparsePrior, explained_marginals
 from .rules import Variational, weighted
@@ -96,28 +96,47 @@ def divergence(q: WhitenedGaussian) -> Float[Array, ""]:
 
 
 def model_gradient(
-    pullback: Pullback,
-    q: WhitenedGaussian,
-    terms: Expectations,
-    information: Float[Array, "M M"] | None = None,
+    pullback: Pullback, q: WhitenedGaussian, terms: Expectations
 ) -> tuple[Kernel, Float[Array, "M D"]]:
-    """The bound's derivatives for kernel and Z at fixed q(v).
+    """The bound's derivatives for kernel and Z at fixed q(v), where all rows are one block.
 
     With ∂/∂A and ∂/∂κ as above, and κ = diag - rows(A²), the total for A is
-    Ā = (wα) mᵀ + diag(wβ) A (I - S); so, with Aᵀ diag(wβ) A = `information` (computed here unless
-    the caller has it), one product over the rows is enough:
+    Ā = (wα) mᵀ + diag(wβ) A (I - S); so with Aᵀ diag(wβ) A at hand one product over the rows is
+    enough:
 
-        K̄nm = Ā L⁻¹ = (wα) (L⁻ᵀm)ᵀ + diag(wβ) A [(I - S) L⁻¹],
-        Lᵀ L̄ = -ĀᵀA = -m (Aᵀwα)ᵀ - (I - S) Aᵀ diag(wβ) A.
+        K̄nm = Ā L⁻¹ = (wα) (L⁻ᵀm)ᵀ + diag(wβ) A [(I - S) L⁻¹],              (through the rows)
+        Lᵀ L̄ = -ĀᵀA = -m (Aᵀwα)ᵀ - (I - S) Aᵀ diag(wβ) A.                   (through the points)
     """
+    A = pullback.features.explained
+    information = (A * terms.curvature[:, None]).T @ A
+    through_rows = gradient_through_rows(pullback, q, terms)
+    through_points = gradient_through_points(pullback.whitening, q, terms.slope @ A, information)
+    return added(through_rows, through_points)
+
+
+def gradient_through_rows(
+    pullback: Pullback, q: WhitenedGaussian, terms: Expectations
+) -> tuple[Kernel, Float[Array, "M D"]]:
+    """The part of `model_gradient` that is a sum over rows, for some of them."""
     features = pullback.features
     A, whitener = features.explained, features.whitener
-    if information is None:
-        information = (A * terms.curvature[:, None]).T @ A
-    learned = jnp.eye(A.shape[1], dtype=A.dtype) - q.factor.T @ q.factor  # I - S
-    return pullback.from_matrices(
+    return pullback.from_rows(
         terms.slope[:, None] * (q.mean @ whitener)
-        + terms.curvature[:, None] * (A @ (learned @ whitener)),
-        -jnp.outer(q.mean, terms.slope @ A) - learned @ information,
+        + terms.curvature[:, None] * (A @ (_learned(q) @ whitener)),
         -0.5 * terms.curvature,
     )
+
+
+def gradient_through_points(
+    whitening: Whitening,
+    q: WhitenedGaussian,
+    slope: Float[Array, " M"],
+    information: Float[Array, "M M"],
+) -> tuple[Kernel, Float[Array, "M D"]]:
+    """The rest, from all rows' Aᵀwα = `slope` and Aᵀ diag(wβ) A = `information`."""
+    return whitening.pullback(-jnp.outer(q.mean, slope) - _learned(q) @ information)
+
+
+def _learned(q: WhitenedGaussian) -> Float[Array, "M M"]:
+    """I - S."""
+    return jnp.eye(q.mean.shape[0], dtype=q.factor.dtype) - q.factor.T @ q.factor

@@ -29,6 +29,7 @@ _LAST_NATURAL = (0.001, 0.02)
 _BATCH = {"cpu": 2048, "gpu": 4096}
 _BATCH_PER_POINT = 8
 _LARGEST_BATCH = 16_384
+_ROUNDS = 100  # iterations of L-BFGS, two or three looks at all rows each
 _PAPERS_BATCH = 10  # for Adadelta
 _PATIENCE = 1000  # steps, at least, that must be no better than as many before
 _ENOUGH_ROWS = 100_000  # to score with, if that is less than a pass
@@ -58,6 +59,8 @@ def automatic_plan(
     0.544.) Above 16,384 there would be too few steps for Z to get anywhere. With `max_time` alone,
     the clock decides how many steps there are.
     """
+    if optimizer == "rounds":
+        return Plan(optimizer, n_rows, _ROUNDS if max_iter is None else int(max_iter), max_time)
     if batch_size != "auto":
         size = int(batch_size)
     elif optimizer == "adadelta":

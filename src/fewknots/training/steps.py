@@ -30,7 +30,8 @@ posterior of those before (`Base`).
 Λ has eigenvalues from 1 to about N. Where N times float32's rounding is no longer small beside 1,
 `Naturals` are float64 and so is the one product that feeds them (`precision_dtype`); all else stays
 as it is. The features and that product are computed in full, for Cholesky factors depend on them;
-the rest of a step only points the way (`rough_products`).
+the rest of a step only points the way (`rough_products`). What a batch's rows add up to is
+row_sums.py's.
 
 Cost of a step: four products over the batch, 8 B M² flops, about 12 M³, and the kernel's BMD.
 """
@@ -45,14 +46,15 @@ import optax
 from jaxtyping import Array, Bool, Float, Int
 
 from ..arrays import AnyArray
-from ..inference.features import project
+from ..inference.features import project, whiten
 from ..inference.method import HeldByPoints
 from ..inference.sites import Rows, WhitenedGaussian
-from ..inference.sparse_kl import look, model_gradient
+from ..inference.sparse_kl import look
 from ..likelihoods import Bernoulli
 from ..linalg import precision_factor
 from ..precision import compiled, rough_products
 from .parameters import Model, Named, decode
+from .row_sums import RowSums, model_gradient, row_sums
 
 # Steps of size 1, for `run_chunk` to scale.
 _OPTIMISERS = {
@@ -140,6 +142,14 @@ def gaussian(q: Naturals | Triangle, dtype) -> WhitenedGaussian:
     return WhitenedGaussian(*(x.astype(dtype) for x in (mean, factor, -log_det_precision)))
 
 
+def naturals_of(q: Naturals | Triangle) -> Naturals:
+    """Q by its natural parameters, however it is held."""
+    if isinstance(q, Naturals):
+        return q
+    precision = np.linalg.inv(q.lower @ q.lower.T)
+    return Naturals(precision, precision @ q.mean)
+
+
 @partial(compiled, static_argnums=0)
 def run_chunk(
     optimizer: str,
@@ -163,34 +173,72 @@ def run_chunk(
         state, total = carry
         numbers, rate = chosen[i], Rates(*(rate[i] for rate in rates))
         batch = Rows(rows.X[numbers], rows.y[numbers], rows.weights[numbers])
-        # A batch of held-out rows alone, were it to happen, teaches nothing: 0 times N/0.
-        scale = total_weight / jnp.maximum(jnp.sum(batch.weights), 1e-30)
-        model, pullback = jax.vjp(lambda free: decode(free, frozen), state.free)
-        features, feature_pullback = project(model.kernel, model.Z, batch.X, jitter)
-        A = features.explained
-        q = gaussian(state.q, A.dtype)
-        with rough_products():  # a batch's noise is far above their rounding
-            mean, _, terms = look(features, q, model.likelihood, batch)
-        A_wide = A.astype(wide)
-        information = (A_wide * terms.curvature[:, None]).T @ A_wide
-        with rough_products():
-            found = information.astype(A.dtype)
-            d_kernel, d_points = model_gradient(feature_pullback, q, terms, found)
-        zero = jax.tree.map(jnp.zeros_like, model.likelihood)
-        (d_free,) = pullback(Model(d_kernel, d_points, zero))
-        linear = A.T @ (terms.slope + terms.curvature * mean)
-        towards = Naturals(
-            base.naturals.precision + scale * information, base.naturals.linear + scale * linear
-        )
-        update = _natural_step if optimizer == "natural_gradient" else _gradient_step
-        new = update(optimizer, state, d_free, scale, towards, rate)
-        bound = scale * jnp.sum(terms.log_prob) - divergence(q, base)
+        here = _standpoint(state, frozen, jitter, rows.y.dtype)
+        likelihood = here.model.likelihood
+        # a batch's noise is far above the rounding of rough products
+        sums = row_sums(here.whitening, likelihood, here.q, batch, wide, rough=True)
+        new, bound = _moved_by(optimizer, state, here, base, sums, rate, total_weight)
         return new, total + bound.astype(wide)
 
     rates = Rates(*map(jnp.asarray, rates))
     state, total = jax.lax.fori_loop(0, count, step, (state, jnp.zeros((), wide)))
     finite = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves((state, total))]
     return state, total / count, jnp.all(jnp.stack(finite))
+
+
+class _Standpoint(NamedTuple):
+    """All that a step knows before it looks at rows."""
+
+    model: Model
+    pullback: Any  # from the model's derivatives to those of the free parameters
+    whitening: Any
+    q: WhitenedGaussian
+
+
+def _standpoint(state: State, frozen: Named, jitter, dtype) -> _Standpoint:
+    model, pullback = jax.vjp(lambda free: decode(free, frozen), state.free)
+    assert model.Z is not None
+    whitening = whiten(model.kernel, model.Z, jitter)
+    return _Standpoint(model, pullback, whitening, gaussian(state.q, dtype))
+
+
+def _moved_by(
+    optimizer: str, state: State, here: _Standpoint, base: Base, sums: RowSums, rate, total_weight
+) -> tuple[State, Float[Array, ""]]:
+    """The state after a step, and the batch's estimate of the bound before it."""
+    # A batch of held-out rows alone, were it to happen, teaches nothing: 0 times N/0.
+    scale = total_weight / jnp.maximum(sums.weight, 1e-30)
+    with rough_products():
+        d_kernel, d_points = model_gradient(here.whitening, here.q, sums)
+    zero = jax.tree.map(jnp.zeros_like, here.model.likelihood)
+    (d_free,) = here.pullback(Model(d_kernel, d_points, zero))
+    update = _natural_step if optimizer == "natural_gradient" else _gradient_step
+    new = update(optimizer, state, d_free, scale, target(base, sums, scale), rate)
+    return new, scale * sums.log_prob - divergence(here.q, base)
+
+
+@partial(compiled, static_argnums=0)
+def step_from_sums(
+    optimizer: str,
+    state: State,
+    frozen: Named,
+    base: Base,
+    sums: RowSums,
+    rate: Rates,
+    total_weight: Float[AnyArray, ""] | float,
+    jitter: Float[AnyArray, ""] | float,
+) -> tuple[State, Float[Array, ""]]:
+    """One step whose batch was summed elsewhere (held_rows.py)."""
+    here = _standpoint(state, frozen, jitter, base.naturals.linear.dtype)
+    return _moved_by(optimizer, state, here, base, sums, rate, total_weight)
+
+
+def target(base: Base, sums: RowSums, scale) -> Naturals:
+    """Where (step) leads with ρ = 1."""
+    return Naturals(
+        base.naturals.precision + scale * sums.information,
+        base.naturals.linear + scale * sums.linear,
+    )
 
 
 def _natural_step(optimizer, state: State, d_free, scale, towards: Naturals, rate) -> State:

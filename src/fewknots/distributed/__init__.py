@@ -1,0 +1,15 @@
+"""The same fit on a Dask cluster: the bound is a sum over rows, wherever they are.
+
+| module        | what it is                                                                  |
+|---------------|-----------------------------------------------------------------------------|
+| `collections` | what is a Dask collection, without importing Dask to find out; its pieces   |
+| `workers`     | what runs where the rows are: load once, then sums for any parameters       |
+| `survey`      | what one pass over all rows tells the client: sizes, labels, moments        |
+| `rounds`      | one round: parameters out, a tree of sums back; lost and slow workers       |
+| `versions`    | whether everyone runs the same fewknots and JAX                             |
+| `connection`  | a client for an address, for a local cluster, or the one there is           |
+| `fitting`     | a Dask collection as a table that can sum its rows                          |
+| `predicting`  | predictions that stay Dask collections                                      |
+
+Only `collections` may be imported without the extra: `pip install 'fewknots[dask]'`.
+"""

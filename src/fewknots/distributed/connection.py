@@ -1,0 +1,47 @@
+"""A client: for the scheduler at an address, for a cluster on this machine, or the one there is."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from distributed import Client, LocalCluster, get_client
+
+from ..exceptions import ClusterError
+
+_WORKER_THREADS = 1  # XLA has threads of its own
+
+
+@contextmanager
+def connected(address: str | None = None, workers: int | None = None) -> Iterator[Client]:
+    """A client of the scheduler at `address`, or of `workers` new processes on this machine."""
+    if (address is None) == (workers is None):
+        raise ValueError("say either the scheduler's address or how many local workers, not both.")
+    if address is not None:
+        try:
+            client = Client(address, timeout="20s")
+        except (OSError, TimeoutError, ValueError) as error:
+            raise ClusterError(
+                f"no Dask scheduler answers at {address} ({error}). Is it running, and is the "
+                "address the one it printed, such as tcp://host:8786?"
+            ) from error
+        with client:
+            yield client
+        return
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=_WORKER_THREADS, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def current_client() -> Iterator[Client]:
+    """The client that is in use, or else threads of this process for as long as needed."""
+    try:
+        client = get_client(timeout=1)
+    except ValueError:  # there is none
+        with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+            yield client
+        return
+    yield client

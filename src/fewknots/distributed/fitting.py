@@ -1,0 +1,153 @@
+"""A Dask collection as a table that can sum its rows: survey, sample, preparation, shares."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import dask
+import numpy as np
+from jaxtyping import Float, Int
+
+from distributed import Client, Future, futures_of
+
+from ..data.standardise import Standardiser
+from ..exceptions import ClusterError
+from ..inference.sites import Rows
+from ..training.held_rows import Shape
+from . import workers
+from .collections import Pieces
+from .rounds import ClusterSums
+from .survey import Survey, joined
+from .versions import Versions, check_workers
+
+_SHARES_PER_WORKER = 2  # so that a lost worker's rows can go to two others
+_WAIT_FOR_WORKERS = 60.0
+
+
+class Group(NamedTuple):
+    """The partitions of one share."""
+
+    numbers: tuple[int, ...]
+    loaded: Future
+
+
+class ClusterRows:
+    """All rows of a collection, loaded on a cluster and looked at once."""
+
+    def __init__(self, client: Client, pieces: Pieces, collection: Any):
+        self.client = client
+        try:
+            client.wait_for_workers(1, timeout=dask.config.get("fewknots.wait", _WAIT_FOR_WORKERS))
+        except TimeoutError as error:
+            raise ClusterError(
+                "the cluster has no workers. Start some, for instance: dask worker ADDRESS."
+            ) from error
+        self.versions: Versions = check_workers(client)
+        self.groups = self._load(pieces, collection)
+        surveys = client.gather(
+            [client.submit(workers.survey, group.loaded, pure=False) for group in self.groups]
+        )
+        self.survey: Survey = joined([part for share in surveys for part in share])
+
+    def _load(self, pieces: Pieces, collection: Any) -> list[Group]:
+        """Every partition into the share of the worker that has it already, if one has."""
+        groups = _grouped(self.client, pieces, collection)
+        sources = [_loading(pieces, numbers, self.versions) for numbers in groups]
+        loaded = self.client.compute(sources)
+        return [Group(*group) for group in zip(groups, loaded, strict=True)]
+
+    def preparation(
+        self,
+        standardiser: Standardiser,
+        factors: Float[np.ndarray, " 2"],
+        dtype: np.dtype,
+        device: str,
+    ) -> workers.Preparation:
+        """How rows become rows to compute with, the same for every share."""
+        spans = self.survey.spans
+        most = max(sum(spans[i].length for i in group.numbers) for group in self.groups)
+        return workers.Preparation(
+            standardiser,
+            self.survey.classes,
+            factors,
+            Shape.for_rows(most),
+            dtype.name,
+            device,
+            self.versions,
+        )
+
+    def take(self, numbers: Int[np.ndarray, " n"], preparation: workers.Preparation) -> Rows:
+        """The rows with these numbers, ascending, brought to the client."""
+        spans = self.survey.spans
+        starts = np.array([span.first for span in spans])
+        owners = np.searchsorted(starts, numbers, side="right") - 1
+        chosen = {
+            int(i): numbers[owners == i] - starts[i] for i in np.unique(owners) if spans[i].length
+        }
+        asked = []
+        for group in self.groups:
+            here = {i: chosen[i] for i in group.numbers if i in chosen}
+            if here:
+                asked.append(self.client.submit(workers.take, group.loaded, here, pure=False))
+        found = [part for share in self.client.gather(asked) for part in share]
+        return workers.as_rows(sorted(found, key=lambda part: part.number), preparation)
+
+    def summation(
+        self, preparation: workers.Preparation, total_weight: float, checkpoint: Any
+    ) -> ClusterSums:
+        """Rows on the workers' devices, ready for rounds; those as loaded are let go."""
+        held = [
+            self.client.submit(
+                workers.prepare,
+                group.loaded,
+                {i: self.survey.spans[i] for i in group.numbers},
+                preparation,
+                pure=False,
+            )
+            for group in self.groups
+        ]
+        self.groups = []
+        return ClusterSums(
+            self.client, held, total_weight, preparation.device, self.versions, checkpoint
+        )
+
+
+def _loading(pieces: Pieces, numbers: tuple[int, ...], versions: Versions) -> Any:
+    """A share's `load`, to be done."""
+    weights = None if pieces.weights is None else [pieces.weights[i] for i in numbers]
+    return dask.delayed(workers.load, pure=False)(
+        numbers,
+        [pieces.X[i] for i in numbers],
+        [pieces.y[i] for i in numbers],
+        weights,
+        pieces.feature_names,
+        versions,
+    )
+
+
+def _grouped(client: Client, pieces: Pieces, collection: Any) -> list[tuple[int, ...]]:
+    """Partition numbers by share: neighbours together, and never across workers that hold them."""
+    n_workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+    holders = _holders(client, pieces, collection)
+    by_worker: dict[str, list[int]] = {}
+    for i in range(len(pieces.X)):
+        by_worker.setdefault(holders.get(i, ""), []).append(i)
+    groups: list[tuple[int, ...]] = []
+    per_place = _SHARES_PER_WORKER * (n_workers if set(by_worker) == {""} else 1)
+    for numbers in by_worker.values():
+        parts: Sequence[np.ndarray] = np.array_split(numbers, min(per_place, len(numbers)))
+        groups += [tuple(map(int, part)) for part in parts]
+    return sorted(groups)
+
+
+def _holders(client: Client, pieces: Pieces, collection: Any) -> dict[int, str]:
+    """Which worker holds each partition, of a collection that was persisted."""
+    futures = futures_of(collection)
+    if not futures:
+        return {}
+    where = client.who_has(futures)
+    found = {}
+    for i, key in enumerate(pieces.keys):
+        workers_with_it = where.get(key, ())
+        if workers_with_it:
+            found[i] = sorted(workers_with_it)[0]
+    return found

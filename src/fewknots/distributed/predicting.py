@@ -1,0 +1,80 @@
+"""Predictions for Dask collections, which stay Dask collections: nothing is computed here."""
+
+from typing import Any
+
+import numpy as np
+
+from ..data.tables import with_numeric_columns
+from ..exceptions import DataError
+from .collections import is_dataframe
+
+
+def predicted(estimator: Any, method: str, X: Any) -> Any:
+    """`estimator.method` of every partition of X.
+
+    A Dask array gives a Dask array. A dataframe gives a series with its index or, for
+    probabilities, a dataframe with a column for each class.
+    """
+    few = np.zeros((1, estimator.n_features_in_))
+    names = getattr(estimator, "feature_names_in_", None)
+    if is_dataframe(X):
+        return _of_dataframe(estimator, method, X)
+    like = _like(estimator, method, few, names)
+    X = X.rechunk({1: -1})
+    if like.ndim == 1:
+        return X.map_blocks(
+            _of_block, estimator, method, names, dtype=like.dtype, drop_axis=1, meta=like[:0]
+        )
+    chunks = (X.chunks[0], (like.shape[1],))
+    return X.map_blocks(
+        _of_block, estimator, method, names, dtype=like.dtype, chunks=chunks, meta=like[:0]
+    )
+
+
+def _like(estimator: Any, method: str, few: np.ndarray, names: Any) -> np.ndarray:
+    """What a prediction for a row looks like."""
+    if method == "predict":
+        return estimator.classes_[:1]
+    return np.zeros((1, 2) if "proba" in method else 1)
+
+
+def _of_block(X, estimator, method, names, block_info=None):
+    number = block_info[0]["chunk-location"][0] if block_info else 0
+    if not len(X):
+        return _like(estimator, method, X, names)[:0]
+    if names is not None:
+        import pandas as pd
+
+        X = pd.DataFrame(X, columns=names)
+    return _at_partition(estimator, method, X, number)
+
+
+def _of_dataframe(estimator: Any, method: str, X: Any) -> Any:
+    import pandas as pd
+
+    like = _like(estimator, method, np.zeros((1, 1)), None)
+    if like.ndim == 1:
+        meta = pd.Series(like[:0], name="prediction")
+    else:
+        meta = pd.DataFrame(like[:0], columns=list(estimator.classes_))
+    meta.index = X._meta.index[:0]
+    return X.map_partitions(_of_part, estimator, method, meta, meta=meta)
+
+
+def _of_part(part, estimator, method, meta, partition_info=None):
+    import pandas as pd
+
+    if not len(part):
+        return meta
+    number = partition_info["number"] if partition_info else 0
+    found = _at_partition(estimator, method, part, number)
+    if found.ndim == 1:
+        return pd.Series(found, index=part.index, name=meta.name)
+    return pd.DataFrame(found, index=part.index, columns=meta.columns)
+
+
+def _at_partition(estimator, method, X, number):
+    try:
+        return getattr(estimator, method)(with_numeric_columns(X))
+    except ValueError as error:
+        raise DataError(f"partition {number}: {error}") from error

@@ -1,0 +1,134 @@
+"""One pass over all rows, before training: how many, which labels, how the columns spread.
+
+Each worker surveys its partitions, and the client puts the surveys together. A survey has a few
+numbers a partition and a few a column, none a row.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from ..data.label_codes import LabelCodes
+from ..data.moments import Moments
+from ..data.sources import Place
+from ..exceptions import DataError
+from ..training.held_rows import Span
+
+_DIGITS = 2**64
+_RADIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+class PartitionSurvey(NamedTuple):
+    """What is known of one partition."""
+
+    number: int  # of the partition
+    n_rows: int
+    labels: np.ndarray  # the distinct ones; more than three are not listed
+    first_rows: np.ndarray  # where each of them first occurs
+    totals: Float[np.ndarray, " L"]  # the weight of each
+    moments: list[Moments]  # of the rows of each
+    digest: int
+
+
+class Survey(NamedTuple):
+    """What is known of the whole table."""
+
+    n_rows: int
+    n_features: int
+    spans: tuple[Span, ...]  # of each partition
+    classes: np.ndarray
+    class_totals: Float[np.ndarray, " 2"]
+    class_moments: tuple[Moments, ...]
+    digest: str
+
+    def moments(self, factors: Float[np.ndarray, " 2"]) -> Moments:
+        """Of all rows, those of each class counting so many times."""
+        total, other = (
+            m.times(float(factor)) for m, factor in zip(self.class_moments, factors, strict=True)
+        )
+        total.merge(other)
+        return total
+
+
+def survey_partition(
+    number: int, X: np.ndarray, labels: np.ndarray, weights: np.ndarray
+) -> PartitionSurvey:
+    """Look at the rows of one partition, already checked."""
+    distinct, first_rows, codes = np.unique(labels, return_index=True, return_inverse=True)
+    totals = np.bincount(codes.ravel(), weights, minlength=len(distinct))
+    hashes = np.array([_hash(label) for label in distinct], np.uint64)
+    moments = []
+    for code in range(len(distinct)):
+        mine = codes.ravel() == code
+        moments.append(Moments(X[first_rows[code]]))
+        moments[-1].add(X[mine], weights[mine])
+    few = slice(0, 3)
+    return PartitionSurvey(
+        number,
+        len(X),
+        distinct[few],
+        first_rows[few],
+        totals[few],
+        moments[few],
+        _digest(X, hashes[codes.ravel()], weights),
+    )
+
+
+def joined(found: Sequence[PartitionSurvey]) -> Survey:
+    """The whole table's, from its partitions'."""
+    found = sorted(found, key=lambda survey: survey.number)
+    codes = LabelCodes("y", None)
+    totals = np.zeros(2)
+    spans, first, digest = [], 0, 0
+    moments: dict[int, Moments] = {}  # by the label's code
+    for part in found:
+        spans.append(Span(first, part.n_rows))
+        digest = (digest * pow(int(_RADIX), part.n_rows, _DIGITS) + part.digest) % _DIGITS
+        first += part.n_rows
+        for i, row in enumerate(part.first_rows):
+            place = Place(f"partition {part.number}", int(row))
+            code = int(codes.codes(part.labels[i : i + 1], place)[0])
+            totals[code] += part.totals[i]
+            if code in moments:
+                moments[code].merge(part.moments[i])
+            else:
+                moments[code] = part.moments[i]
+    if not moments:
+        raise DataError("there are no rows with a positive weight in any partition of X.")
+    classes = codes.classes()
+    class_totals = totals[np.argsort(codes.order())]
+    codes.check_weights(class_totals)
+    by_class = tuple(moments[int(code)] for code in np.argsort(codes.order()))
+    n_features = len(by_class[0].mean)
+    return Survey(
+        first, n_features, tuple(spans), classes, class_totals, by_class, f"{digest:016x}"
+    )
+
+
+def _digest(X: np.ndarray, label_hashes: np.ndarray, weights: np.ndarray) -> int:
+    """A number that tells these rows, in this order, from others.
+
+    Row i of n counts r^(n-1-i) times, so that digests of neighbours join to the digest of both
+    (Karp & Rabin 1987): the table's does not depend on where it is cut.
+    """
+    columns = np.column_stack([X, weights]).view(np.uint64)
+    rng = np.random.default_rng(0)
+    multipliers = rng.integers(0, 2**64, columns.shape[1], np.uint64) | np.uint64(1)
+    rows = (columns ^ (columns >> np.uint64(29))) @ multipliers + label_hashes
+    powers = np.full(len(rows), _RADIX, np.uint64)
+    powers[:1] = 1
+    powers = np.cumprod(powers, dtype=np.uint64)[::-1]
+    return int(np.sum(powers * (rows ^ (rows >> np.uint64(31))), dtype=np.uint64))
+
+
+def _hash(label: Any) -> int:
+    plain = label.item() if isinstance(label, np.generic) else label
+    return int.from_bytes(hashlib.blake2b(repr(plain).encode(), digest_size=8).digest())
+
+
+def as_labels(values: Any) -> np.ndarray:
+    """One partition's labels as a plain array."""
+    return np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)

@@ -1,0 +1,158 @@
+"""What runs on a worker: load rows once, keep them, and add them up for any parameters.
+
+Some partitions together, as many as make a few tasks a worker, are a *share*. Its rows are loaded
+and checked (`load`), then standardised and put on the worker's device (`prepare`), both once; every
+round asks for its sums (`answer`). The results of the first two stay in the worker's memory as
+Dask keeps any result: if the worker dies, Dask knows how to make them again on another one.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.sizeof import sizeof
+from jaxtyping import Float, Int
+
+from ..data.row_checks import check_features, check_labels, check_weights
+from ..data.sources import Place
+from ..data.standardise import Standardiser
+from ..data.tables import with_numeric_columns
+from ..exceptions import DataError
+from ..inference.sites import Rows
+from ..precision import on_device
+from ..training.held_rows import Found, HeldRows, Point, Shape, Span, Subset, added, hold, sums_at
+from .survey import PartitionSurvey, as_labels, survey_partition
+from .versions import Versions, check_here
+
+
+class Partition(NamedTuple):
+    """One partition's rows as they are, those of weight zero left out."""
+
+    number: int
+    X: Float[np.ndarray, "N D"]
+    labels: np.ndarray
+    weights: Float[np.ndarray, " N"]
+
+
+class Preparation(NamedTuple):
+    """How loaded rows become rows to compute with."""
+
+    standardiser: Standardiser
+    classes: np.ndarray
+    factors: Float[np.ndarray, " 2"]  # on the weights of each class
+    shape: Shape
+    dtype: str
+    device: str
+    versions: Versions
+
+
+class Question(NamedTuple):
+    """What a round asks of every share."""
+
+    point: Point
+    subset: Subset | None
+    device: str
+    versions: Versions
+
+
+def load(
+    numbers: Sequence[int],
+    X: Sequence[Any],
+    y: Sequence[Any],
+    weights: Sequence[Any] | None,
+    names: Sequence[str] | None,
+    versions: Versions,
+) -> list[Partition]:
+    """A share's partitions, checked: a bad row is named with its partition."""
+    check_here(versions)
+    found = []
+    for i, number in enumerate(numbers):
+        weight = None if weights is None else weights[i]
+        found.append(_partition(number, X[i], y[i], weight, names))
+    return found
+
+
+def _partition(number: int, table: Any, y: Any, weight: Any, names: Any) -> Partition:
+    place = Place(f"partition {number}")
+    try:
+        X = np.ascontiguousarray(with_numeric_columns(table), np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"partition {number}: {error}") from error
+    labels = as_labels(y)
+    check_features(X, names, place)
+    check_labels(labels, "y", place)
+    weights = np.ones(len(X)) if weight is None else np.asarray(weight, np.float64)
+    check_weights(weights, "sample_weight", place)
+    for name, column in (("y", labels), ("sample_weight", weights)):
+        if len(column) != len(X):
+            raise DataError(
+                f"partition {number} has {len(X)} rows of X but {len(column)} of {name}."
+            )
+    counted = weights > 0
+    if not counted.all():
+        X, labels, weights = X[counted], labels[counted], weights[counted]
+    return Partition(number, X, labels, weights)
+
+
+def survey(share: Sequence[Partition]) -> list[PartitionSurvey]:
+    """What the client needs to know of a share's rows."""
+    return [survey_partition(*partition) for partition in share]
+
+
+def take(share: Sequence[Partition], chosen: dict[int, Int[np.ndarray, " n"]]) -> list[Partition]:
+    """Some rows by their numbers within each partition, for the client's sample."""
+    return [
+        Partition(p.number, p.X[rows], p.labels[rows], p.weights[rows])
+        for p in share
+        if len(rows := chosen.get(p.number, np.zeros(0, np.int64)))
+    ]
+
+
+def prepare(
+    share: Sequence[Partition], spans: dict[int, Span], preparation: Preparation
+) -> HeldRows:
+    """Standardise a share's rows and put them on the device."""
+    check_here(preparation.versions)
+    rows = as_rows(share, preparation)
+    dtype = np.dtype(preparation.dtype)
+    with on_device(preparation.device):
+        return hold(rows, tuple(spans[p.number] for p in share), preparation.shape, dtype)
+
+
+def as_rows(share: Sequence[Partition], preparation: Preparation) -> Rows:
+    """Rows in the fit's units, labels as -1 and +1, weights with their class's factor."""
+    X = np.concatenate([p.X for p in share])
+    positive = np.concatenate([p.labels == preparation.classes[1] for p in share])
+    weights = np.concatenate([p.weights for p in share])
+    weights = weights * preparation.factors[positive.astype(int)]
+    return Rows(preparation.standardiser(X), np.where(positive, 1.0, -1.0), weights)
+
+
+def as_is(question: Question) -> Question:
+    """Parameters on their way: a task, so that they can be made again wherever they are lost."""
+    return question
+
+
+def answer(held: HeldRows, question: Question) -> Found:
+    """A share's sums."""
+    check_here(question.versions)
+    with on_device(question.device):
+        return sums_at(held, question.point, question.subset)
+
+
+def add_up(found: Sequence[Found]) -> Found:
+    """One knot of the tree: always in the order given."""
+    total = found[0]
+    for one in found[1:]:
+        total = added(total, one)
+    return total
+
+
+@sizeof.register(HeldRows)
+def _size_of_held_rows(held: HeldRows) -> int:
+    return held.nbytes
+
+
+@sizeof.register(Partition)
+def _size_of_partition(partition: Partition) -> int:
+    return partition.X.nbytes + partition.labels.nbytes + partition.weights.nbytes

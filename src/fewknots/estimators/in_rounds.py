@@ -1,0 +1,98 @@
+"""Fits in rounds, whether the rows are in memory or on a cluster. Order and manners only.
+
+Where there are many rows, a sample of them is fitted first, in this process and in full batch:
+kernel and inducing points are then nearly right before the first round, which leaves tens of rounds
+instead of hundreds. The sample is drawn by row numbers, so that it is the same however the rows are
+split.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..inference.sites import Rows
+from ..likelihoods import Likelihood
+from ..optimize.lbfgsb import maximise
+from ..precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
+from ..progress import Reporter
+from ..training.full_batch import Fitted, Problem, fit_collapsed
+from ..training.parameters import Learned
+from ..training.rounds import RoundsRun, Summation, fit_in_rounds
+from ..training.sampled_rounds import fit_in_sampled_rounds
+from ..training.steps import Naturals
+from ..training.stochastic import Start
+from .methods import ROUNDS, Way
+from .minibatches import (
+    Table,
+    Warm,
+    cast,
+    checkpoints_of,
+    drawn_sample,
+    start_of,
+    starting_model,
+)
+
+_WIDE = np.dtype(np.float64)
+_MANY_SAMPLES = 4  # a sample is fitted first where there are this many times its rows
+_SAMPLE_ITERATIONS = 50
+
+
+def fit_table_in_rounds(
+    estimator: Any, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None
+) -> tuple[Fitted, Reporter]:
+    """Train on a table that can sum its rows; (what was found, who reported)."""
+    plan = way.plan
+    assert plan is not None
+    assert table.summation is not None
+    if getattr(estimator, "validation_fraction", None) is not None:
+        raise ValueError(
+            "validation_fraction is for minibatches, and training in rounds has none. Leave it out."
+        )
+    dtype = resolve_dtype(estimator.dtype)
+    saved, checkpoints = checkpoints_of(estimator, table, dtype)
+    random_state = check_random_state(estimator.random_state)
+    seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
+    sample = drawn_sample(estimator, table, np.random.default_rng(seed))
+    model = starting_model(estimator, table, sample, likelihood, saved, warm, seed, _WIDE)
+    problem = Problem(
+        rows=cast(sample, _WIDE),
+        model=model,
+        learned=Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False),
+        method=way.method,
+        maximise=maximise,
+        jitter=resolve_jitter(estimator.jitter, dtype),
+        max_iter=plan.steps,
+        tol=float(estimator.tol),
+        rng=np.random.RandomState(seed),
+    )
+    max_time = getattr(estimator, "max_time", None)
+    with computing_in(_WIDE), one_lapack_thread():
+        summation = table.summation(dtype)
+        with estimator._reporter(way, plan.steps, max_time) as reporter:
+            start = start_of(model, problem.jitter, _WIDE, warm)
+            if saved is None and warm is None and plan.optimizer == ROUNDS:
+                start = _start_from_sample(start, problem, table.n_rows, summation, reporter)
+            run = RoundsRun(summation, start, seed, checkpoints, saved)
+            if plan.optimizer == ROUNDS:
+                return fit_in_rounds(run, problem, reporter), reporter
+            return fit_in_sampled_rounds(run, plan, table.n_rows, problem, reporter), reporter
+
+
+def _start_from_sample(
+    start: Start, problem: Problem, n_rows: int, summation: Summation, reporter: Reporter
+) -> Start:
+    """Kernel, inducing points and q as the sample has them, q as if for all rows."""
+    rows: Rows = problem.rows
+    if n_rows < _MANY_SAMPLES * len(rows.y) or not (problem.learned.kernel or problem.learned.Z):
+        return start
+    short = replace(problem, max_iter=min(problem.max_iter, _SAMPLE_ITERATIONS))
+    fitted = fit_collapsed(short, lambda bound, **more: reporter.is_asked_to_stop())
+    factor, mean = np.asarray(fitted.held.q.factor), np.asarray(fitted.held.q.mean)
+    precision = np.linalg.inv(factor.T @ factor)
+    times = summation.total_weight / float(np.sum(rows.weights))
+    prior = start.base.naturals.precision
+    # The sample's rows stand for all: what they say counts that many times.
+    q = Naturals(prior + times * (precision - prior), times * (precision @ mean))
+    return Start(fitted.model, q, start.base)

@@ -1,0 +1,83 @@
+r"""Natural-gradient steps for q(v) from sums over all rows: few of them, for each is a round.
+
+natural_gradient.py solves for sites, two numbers a row, which here would have to live where the
+rows do. With q held by (Λ, λ) alone nothing but sums is needed, and rows need no memory. At a point
+
+    R = Λ̂ - Λ,   Λ̂ = Λ₀ + Aᵀ diag(wβ) A,      r = ∂bound/∂m = λ̂ - Λ̂ m,
+
+and a step goes to Λ' = Λ + ρR and m' = m + Λ'⁻¹ r: Newton's step for the mean whatever Λ' is, and a
+fixed point for Λ, damped by ρ. Where the kernel's variance is large R changes its sign from step to
+step, R' ≈ -cR; two steps show c, and the ρ = 1/(1 + c) that ends the oscillation.
+
+How much a step will gain is known beforehand to second order, in the metric of q:
+
+    ½ rᵀ Λ'⁻¹ r + ¼ |F R Fᵀ|²,    S = FᵀF,                                            (promise)
+
+so that a round which would gain nothing worthwhile is never asked for. A step that lowers the bound
+is not taken; a shorter one is tried.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import cho_factor, cho_solve
+
+_LEAST_DAMPING = 0.05
+
+
+class Seen(NamedTuple):
+    """All that a step needs of the point it starts from."""
+
+    precision: Float[np.ndarray, "M M"]  # Λ
+    mean: Float[np.ndarray, " M"]
+    factor: Float[np.ndarray, "M M"]  # F
+    target_precision: Float[np.ndarray, "M M"]  # Λ̂
+    target_linear: Float[np.ndarray, " M"]  # λ̂
+
+
+class Step(NamedTuple):
+    """Where to go, and what that promises in nats."""
+
+    precision: Float[np.ndarray, "M M"]
+    linear: Float[np.ndarray, " M"]
+    promise: float
+
+
+class Damping:
+    """ρ, learned from how R changes; remembered from one kernel and Z to the next."""
+
+    def __init__(self) -> None:
+        self.rate = 1.0
+        self._before: Float[np.ndarray, "M M"] | None = None
+        self._taken = 1.0
+
+    def forget(self) -> None:
+        """Kernel or Z have moved: R is another function now, though not a very different one."""
+        self._before = None
+
+    def learn(self, seen: Seen) -> None:
+        """Look at R after a step that was taken."""
+        residual = _residual(seen)
+        if self._before is not None:
+            kept = float(np.sum(residual * self._before) / np.sum(self._before**2))
+            excess = (1.0 - kept) / self._taken  # R' = (1 - ρ(1 + c)) R
+            self.rate = float(np.clip(1.0 / max(excess, 1.0), _LEAST_DAMPING, 1.0))
+        self._before = residual
+        self._taken = self.rate
+
+    def step(self, seen: Seen, length: float) -> Step:
+        """The step from here; `length` = 1 is the whole of it."""
+        self._taken = length * self.rate
+        change = seen.target_precision - seen.precision
+        precision = seen.precision + self._taken * change
+        slope = seen.target_linear - seen.target_precision @ seen.mean
+        newton = cho_solve(cho_factor(precision, lower=True), slope)
+        mean = seen.mean + length * newton
+        promise = 0.5 * float(slope @ newton) + 0.25 * float(np.sum(_residual(seen) ** 2))
+        return Step(precision, precision @ mean, promise)
+
+
+def _residual(seen: Seen) -> Float[np.ndarray, "M M"]:
+    """F R Fᵀ."""
+    return seen.factor @ (seen.target_precision - seen.precision) @ seen.factor.T

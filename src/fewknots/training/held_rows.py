@@ -1,0 +1,179 @@
+"""Rows that stay where they are, and what they add up to for any parameters sent to them.
+
+In training by rounds the rows are put on a device once, filled up to a shape that all holders of
+rows share, so that the program is compiled once. A round sends a `Point` (model and q, some M²
+numbers) and gets the sums of row_sums.py back. Rows are taken a block at a time: memory beside the
+rows is that of one block's features, whatever their number.
+
+A round may ask for a random part of the rows (`Subset`). Whether a row takes part follows from its
+number in the whole table and the number of the round, by a hash, not from who holds it: so the
+part is the same however the table is split.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from ..arrays import AnyArray
+from ..data.blocks import rounded_up
+from ..inference.features import whiten
+from ..inference.sites import Rows, WhitenedGaussian
+from ..precision import compiled, computing_in, one_lapack_thread
+from .parameters import Model
+from .row_sums import RowSums, row_sums
+
+_LARGEST_BLOCK = 4096
+_WIDE = np.dtype(np.float64)  # what sums are added up in, whatever the rows are in
+
+
+class Point(NamedTuple):
+    """Where sums are asked for."""
+
+    model: Model
+    q: WhitenedGaussian
+    jitter: Float[AnyArray, ""] | float
+
+
+class Subset(NamedTuple):
+    """A random share of all rows, another one each round."""
+
+    seed: int
+    round: int
+    share: float
+
+    def includes(self, numbers: Int[np.ndarray, " N"]) -> Bool[np.ndarray, " N"]:
+        """Which of the rows with these numbers take part."""
+        start = np.uint64(np.random.SeedSequence([self.seed, self.round]).generate_state(1)[0])
+        return _mixed(numbers.astype(np.uint64) + (start << np.uint64(32))) < self.share * 2.0**64
+
+
+class Found(NamedTuple):
+    """The sums at a point, and how the factorisation of Kmm went there."""
+
+    sums: RowSums
+    jitter: Float[AnyArray, ""]
+    factorised: Bool[AnyArray, ""]
+
+
+class Span(NamedTuple):
+    """Consecutive rows of the whole table."""
+
+    first: int
+    length: int
+
+
+class Shape(NamedTuple):
+    """Room for some number of blocks of one size."""
+
+    blocks: int
+    rows_in_a_block: int
+
+    @classmethod
+    def for_rows(cls, n_rows: int) -> "Shape":
+        """Room for n rows: a block of their own up to 4096, several of that size above."""
+        size = min(rounded_up(max(n_rows, 1)), _LARGEST_BLOCK)
+        return cls(rounded_up(-(-max(n_rows, 1) // size)), size)
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """Rows on a device, filled up with rows of no weight, and their numbers in the whole table."""
+
+    rows: Rows
+    spans: tuple[Span, ...]
+    shape: Shape
+
+    def numbers(self) -> Int[np.ndarray, " N"]:
+        """Each row's number in the whole table."""
+        parts = [np.arange(first, first + length) for first, length in self.spans]
+        return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    @property
+    def nbytes(self) -> int:
+        """What they occupy."""
+        return sum(column.nbytes for column in self.rows)
+
+    def __reduce__(self):
+        # Whether JAX has 64-bit types is a matter of the thread that unpacks: `hold` sees to it.
+        rows = Rows(*map(np.asarray, self.rows))
+        return hold, (rows, self.spans, self.shape, rows.y.dtype)
+
+
+def hold(rows: Rows, spans: tuple[Span, ...], shape: Shape, dtype: np.dtype) -> HeldRows:
+    """Put rows on the device, for as many rounds as there will be."""
+    missing = shape.blocks * shape.rows_in_a_block - len(rows.y)
+    X, y, weights = (np.asarray(column, dtype) for column in rows)
+    filled = Rows(
+        np.concatenate([X, np.zeros((missing, X.shape[1]), dtype)]),
+        np.concatenate([y, np.ones(missing, dtype)]),
+        np.concatenate([weights, np.zeros(missing, dtype)]),
+    )
+    with computing_in(_WIDE):
+        return HeldRows(jax.tree.map(jnp.asarray, filled), spans, shape)
+
+
+def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> Found:
+    """What the held rows, or a random part of them, add up to; NumPy arrays in float64."""
+    chosen = _chosen(held, subset)
+    count = np.int32(-(-np.count_nonzero(chosen >= 0) // chosen.shape[1]))
+    dtype = np.dtype(held.rows.y.dtype)
+    with computing_in(_WIDE), one_lapack_thread():
+        point = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), point)
+        return jax.tree.map(np.asarray, _sums(point, held.rows, chosen, count))
+
+
+def added(one: Found, other: Found) -> Found:
+    """The sums of two sets of rows together."""
+    return Found(
+        jax.tree.map(np.add, one.sums, other.sums),
+        np.maximum(one.jitter, other.jitter),
+        np.logical_and(one.factorised, other.factorised),
+    )
+
+
+def _chosen(held: HeldRows, subset: Subset | None) -> Int[np.ndarray, "K B"]:
+    """The places of the rows that take part, a line for each block; -1 where there is none."""
+    numbers = held.numbers()
+    places = np.arange(len(numbers))
+    shape = held.shape
+    if subset is not None:
+        places = places[subset.includes(numbers)]
+        expected = subset.share * shape.blocks * shape.rows_in_a_block
+        # eight standard deviations more than expected: one shape serves every round
+        shape = Shape.for_rows(max(len(places), int(expected + 8.0 * expected**0.5)))
+    chosen = np.full(shape.blocks * shape.rows_in_a_block, -1, np.int32)
+    chosen[: len(places)] = places
+    return chosen.reshape(shape)
+
+
+@compiled
+def _sums(point: Point, rows: Rows, chosen, count) -> Found:
+    model, q = point.model, point.q
+    assert model.Z is not None
+    whitening = whiten(model.kernel, model.Z, point.jitter)
+
+    def sums_of_block(i) -> RowSums:
+        places = chosen[i]
+        weights = jnp.where(places < 0, 0.0, rows.weights[places])
+        block = Rows(rows.X[places], rows.y[places], weights)
+        sums = row_sums(whitening, model.likelihood, q, block, _WIDE, rough=False)
+        return jax.tree.map(lambda leaf: leaf.astype(_WIDE), sums)
+
+    like = jax.eval_shape(sums_of_block, 0)
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like)
+    total = jax.lax.fori_loop(
+        0, count, lambda i, so_far: jax.tree.map(jnp.add, so_far, sums_of_block(i)), nothing
+    )
+    return Found(total, whitening.jitter, whitening.ok)
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """Each number's bits thoroughly mixed (Steele, Lea & Flood 2014: SplitMix64)."""
+    z = numbers * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

@@ -1,0 +1,86 @@
+r"""What some rows say about the bound: the one piece of code that every trainer sums up.
+
+Eq. (klsparse) is a sum over rows minus a divergence that knows no rows (section 4: "the ease of
+parallelizing the simple sum over N"). So is all that an optimiser asks of the rows. For a block of
+them, at one model and one q(v):
+
+| sum                    | name here    | shape  | what it is for                              |
+|------------------------|--------------|--------|---------------------------------------------|
+| Σ w                    | weight       |        | N/B, the scale of a batch                   |
+| Σ w E[log p(y|f)]      | log_prob     |        | the bound                                   |
+| Aᵀ diag(wβ) A          | information  | M×M    | natural gradient for Λ; gradient through Kmm|
+| Aᵀ(wα + wβμ)           | linear       | M      | natural gradient for λ                      |
+| Aᵀ(wα)                 | slope        | M      | gradient for m; gradient through Kmm        |
+| through K̄nm            | d_kernel     | kernel | gradient for the kernel                     |
+| through K̄nm            | d_points     | M×D    | gradient for Z                              |
+
+What follows from Kmm alone (L⁻¹ before, the gradient through it after) is done once for all blocks
+(`whiten`, `model_gradient`). The compiled loop over minibatches (steps.py) sums a batch, on one
+device or shared by several; training in rounds (rounds.py) sums everything, in one process or on a
+cluster (distributed/).
+
+Cost of a block of B rows: four products, 8BM² flops, and the kernel's BMD.
+"""
+
+from contextlib import nullcontext
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..arrays import AnyArray
+from ..inference.features import Whitening, added, project_rows
+from ..inference.sites import Rows, WhitenedGaussian
+from ..inference.sparse_kl import gradient_through_points, gradient_through_rows, look
+from ..kernels import Kernel
+from ..likelihoods import Likelihood
+from ..precision import rough_products
+
+
+class RowSums(NamedTuple):
+    """The sums of one block of rows, or of any number of blocks added up."""
+
+    weight: Float[AnyArray, ""]
+    log_prob: Float[AnyArray, ""]
+    information: Float[AnyArray, "M M"]
+    linear: Float[AnyArray, " M"]
+    slope: Float[AnyArray, " M"]
+    d_kernel: Kernel
+    d_points: Float[AnyArray, "M D"]
+
+
+def row_sums(
+    whitening: Whitening,
+    likelihood: Likelihood,
+    q: WhitenedGaussian,
+    rows: Rows,
+    wide,
+    rough: bool,
+) -> RowSums:
+    """One block's sums.
+
+    wide : the dtype of `information`, which in float32 would lose what it adds to Λ (steps.py).
+    rough : whether products that only point the way may be rounded as a device likes.
+    """
+    loosely = rough_products if rough else nullcontext
+    features, pullback = project_rows(whitening, rows.X)
+    A = features.explained
+    with loosely():
+        mean, _, terms = look(features, q, likelihood, rows)
+    A_wide = A.astype(wide)
+    information = (A_wide * terms.curvature[:, None]).T @ A_wide
+    with loosely():
+        d_kernel, d_points = gradient_through_rows(pullback, q, terms)
+        slope = terms.slope @ A
+    linear = A.T @ (terms.slope + terms.curvature * mean)
+    weight, log_prob = jnp.sum(rows.weights), jnp.sum(terms.log_prob)
+    return RowSums(weight, log_prob, information, linear, slope, d_kernel, d_points)
+
+
+def model_gradient(
+    whitening: Whitening, q: WhitenedGaussian, sums: RowSums
+) -> tuple[Kernel, Float[Array, "M D"]]:
+    """The data term's derivatives for kernel and Z, from the sums of all rows."""
+    information = sums.information.astype(q.mean.dtype)
+    through_points = gradient_through_points(whitening, q, sums.slope, information)
+    return added((sums.d_kernel, sums.d_points), through_points)

@@ -1,0 +1,79 @@
+"""Small data, and clusters of real processes that share a cache of compiled programs."""
+
+import os
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed")
+
+import dask
+import dask.array as da
+
+from distributed import Client, LocalCluster
+
+# Tests are short: Dask need not keep looking at its own processes.
+dask.config.set({"distributed.worker.profile.enabled": False})
+N = 900
+SETTINGS = {"n_inducing": 8, "optimizer": "rounds", "random_state": 0, "max_iter": 8}
+
+
+def rows(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2)) * [1.0, 3.0] + [0.0, 7.0]
+    score = np.sin(2.0 * X[:, 0]) + 0.3 * (X[:, 1] - 7.0) + 0.5 * rng.normal(size=n)
+    return X, np.where(score > 0, "late", "in time")
+
+
+def cut(X, y, partitions):
+    size = -(-len(X) // partitions)
+    return da.from_array(X, chunks=(size, X.shape[1])), da.from_array(y, chunks=size)
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory):
+    """Environment variables of processes: one thread each, and programs compiled once for all."""
+    return {
+        "OMP_NUM_THREADS": "1",
+        "XLA_FLAGS": os.environ["XLA_FLAGS"] + " --xla_cpu_multi_thread_eigen=false",
+        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("programs")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "PYTHONPATH": os.pathsep.join(filter(None, [_source(), os.environ.get("PYTHONPATH")])),
+    }
+
+
+def _source():
+    import fewknots
+
+    return os.path.dirname(os.path.dirname(fewknots.__file__))
+
+
+@pytest.fixture(scope="session")
+def cluster(compiled):
+    """`with cluster(3) as client`: that many worker processes, each with a nanny."""
+
+    @contextmanager
+    def started(n_workers):
+        with (
+            LocalCluster(
+                n_workers=n_workers,
+                threads_per_worker=1,
+                dashboard_address=None,
+                env=compiled,
+                silence_logs=50,
+            ) as processes,
+            Client(processes) as client,
+        ):
+            yield client
+
+    return started
+
+
+@pytest.fixture(scope="session")
+def in_memory():
+    """The fit that every cluster must arrive at."""
+    from fewknots import GPClassifier
+
+    with pytest.warns(Warning, match="had not converged"):
+        return GPClassifier(**SETTINGS).fit(*rows())

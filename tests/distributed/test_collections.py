@@ -1,0 +1,106 @@
+"""Dask collections in, Dask collections out; in threads of this process, which start quickly."""
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from distributed import Client
+from fewknots import GPClassifier, load
+from fewknots.exceptions import DataError
+
+from .conftest import SETTINGS, cut, rows
+
+pytestmark = pytest.mark.filterwarnings("ignore:the fit had not converged")
+
+
+@pytest.fixture(scope="module")
+def threads():
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+    ) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def frame():
+    X, y = rows()
+    return pd.DataFrame({"time": X[:, 0], "distance": X[:, 1], "late": y})
+
+
+@pytest.fixture(scope="module")
+def fitted(threads, frame):
+    ddf = dd.from_pandas(frame, npartitions=3)
+    return GPClassifier(**SETTINGS).fit(ddf[["time", "distance"]], ddf["late"])
+
+
+def test_a_dataframe_gives_what_the_array_in_memory_gives(fitted, in_memory, frame):
+    assert fitted.log_evidence_ == pytest.approx(in_memory.log_evidence_, rel=1e-8)
+    assert list(fitted.feature_names_in_) == ["time", "distance"]
+
+
+def test_predictions_for_a_dataframe_stay_lazy_and_keep_its_index(fitted, frame):
+    odd = frame[["time", "distance"]].set_index(np.arange(len(frame)) * 2)
+    ddf = dd.from_pandas(odd, npartitions=3)
+    p, labels = fitted.predict_proba(ddf), fitted.predict(ddf)
+    assert isinstance(p, dd.DataFrame)
+    assert isinstance(labels, dd.Series)
+    np.testing.assert_array_equal(p.compute().to_numpy(), fitted.predict_proba(odd))
+    np.testing.assert_array_equal(labels.compute().to_numpy(), fitted.predict(odd))
+    assert list(p.columns) == ["in time", "late"]
+    np.testing.assert_array_equal(p.compute().index, odd.index)
+
+
+def test_predictions_for_an_array_stay_lazy(threads, in_memory):
+    X, _ = rows()
+    lazy = da.from_array(X, chunks=(200, 1))
+    for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+        found = getattr(in_memory, method)(lazy)
+        assert isinstance(found, da.Array)
+        np.testing.assert_array_equal(found.compute(), getattr(in_memory, method)(X))
+
+
+def test_weights_and_class_weights_count_as_in_memory(threads):
+    X, y = rows(400)
+    weights = np.random.default_rng(1).integers(0, 3, 400).astype(float)
+    settings = SETTINGS | {"class_weight": "balanced", "max_iter": 3}
+    here = GPClassifier(**settings).fit(X, y, weights)
+    lazy = cut(X, y, 3)
+    there = GPClassifier(**settings).fit(*lazy, da.from_array(weights, chunks=lazy[1].chunks))
+    assert there.log_evidence_ == pytest.approx(here.log_evidence_, rel=1e-8)
+
+
+def test_a_random_part_of_the_rows_each_round(threads, tmp_path):
+    """However the table is cut the parts are the same; a saved model is like any other."""
+    X, y = rows()
+    settings = {"n_inducing": 8, "optimizer": "natural_gradient", "batch_size": 200}
+    settings |= {"max_iter": 40, "random_state": 0}
+    one, other = (GPClassifier(**settings).fit(*cut(X, y, parts)) for parts in (2, 5))
+    assert one.log_evidence_ == pytest.approx(other.log_evidence_, rel=1e-8)
+    assert one.score(X, y) > 0.8
+    one.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), one.predict(X))
+
+
+def test_labels_that_are_not_lazy_are_refused_with_advice(threads):
+    X, y = rows(100)
+    with pytest.raises(TypeError, match=r"dask\.array\.from_array\(y, chunks=X\.chunks\[0\]\)"):
+        GPClassifier().fit(cut(X, y, 2)[0], y)
+
+
+def test_tables_cut_differently_are_refused(threads):
+    X, y = rows(100)
+    with pytest.raises(DataError, match="y has 4 partitions, but X has 2"):
+        GPClassifier().fit(cut(X, y, 2)[0], cut(X, y, 4)[1])
+
+
+def test_other_methods_are_refused(threads):
+    with pytest.raises(ValueError, match="trained on in rounds"):
+        GPClassifier(method="laplace").fit(*cut(*rows(100), 2))
+
+
+def test_text_names_its_partition(threads, frame):
+    ddf = dd.from_pandas(frame, npartitions=3)
+    with pytest.raises(DataError, match=r"partition 0: .*column 'late'"):
+        GPClassifier().fit(ddf, ddf["late"])

@@ -1,0 +1,103 @@
+"""Training in rounds, in one process: sums, subsets, and a run taken up again."""
+
+import jax
+import numpy as np
+import pytest
+
+from fewknots import GPClassifier
+from fewknots.data.moments import Moments
+from fewknots.inference.sites import Rows, WhitenedGaussian
+from fewknots.kernels import RBF
+from fewknots.likelihoods import Bernoulli
+from fewknots.training.held_rows import Point, Shape, Span, Subset, added, hold, sums_at
+from fewknots.training.parameters import Model
+
+RNG = np.random.default_rng(3)
+N, M = 150, 5
+X = RNG.normal(size=(N, 2))
+ROWS = Rows(X, np.where(X[:, 0] > 0, 1.0, -1.0), RNG.uniform(0.5, 2.0, N))
+MODEL = Model(RBF(np.array([0.8, 1.2]), np.asarray(1.5)), X[:M].copy(), Bernoulli("probit"))
+POINT = Point(MODEL, WhitenedGaussian(RNG.normal(size=M), np.eye(M), np.zeros(())), 1e-6)
+SETTINGS = {"n_inducing": 8, "optimizer": "rounds", "random_state": 0}
+unfinished = pytest.mark.filterwarnings("ignore:the fit had not converged")
+
+
+def part(first, last, shape):
+    rows = Rows(*(column[first:last] for column in ROWS))
+    return hold(rows, (Span(first, last - first),), shape, np.dtype(np.float64))
+
+
+def assert_equal(one, other, rtol=1e-11):
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-12)
+
+
+@pytest.mark.parametrize("subset", [None, Subset(seed=1, round=4, share=0.3)])
+def test_sums_do_not_depend_on_the_cut(subset):
+    whole = sums_at(part(0, N, Shape.for_rows(N)), POINT, subset)
+    shape = Shape(3, 32)  # some of it empty
+    pieces = [sums_at(part(a, b, shape), POINT, subset) for a, b in ((0, 70), (70, 71), (71, N))]
+    assert_equal(whole, added(added(pieces[0], pieces[1]), pieces[2]))
+
+
+def test_subsets_are_random_and_of_the_right_size():
+    numbers = np.arange(100_000)
+    chosen = [Subset(0, number, 0.1).includes(numbers) for number in range(3)]
+    for one in chosen:
+        assert np.mean(one) == pytest.approx(0.1, abs=0.005)
+    assert np.mean(chosen[0] & chosen[1]) == pytest.approx(0.01, abs=0.002)
+
+
+def test_moments_merge_as_if_the_rows_had_come_together():
+    times = 1.7e9 + 10.0 * RNG.normal(size=(1000, 1))
+    weights = RNG.uniform(size=1000)
+    whole = Moments(times[0])
+    whole.add(times, weights)
+    merged = Moments(times[0])
+    merged.add(times[:300], weights[:300])
+    rest = Moments(times[300])
+    rest.add(times[300:], weights[300:])
+    merged.merge(rest)
+    np.testing.assert_allclose(merged.mean, whole.mean, rtol=1e-15)
+    np.testing.assert_allclose(merged.scale, whole.scale, rtol=1e-12)
+
+
+@unfinished
+def test_rounds_reach_what_the_collapsed_optimiser_reaches(moons):
+    X, y = moons
+    rounds = GPClassifier(**SETTINGS, max_iter=60).fit(X, y)
+    collapsed = GPClassifier(**SETTINGS | {"optimizer": "collapsed"}).fit(X, y)
+    assert rounds.log_evidence_ > collapsed.log_evidence_ - 1.0
+
+
+@unfinished
+def test_a_run_taken_up_again_ends_with_the_same_model(moons, tmp_path):
+    X, y = moons
+    settings = SETTINGS | {"max_iter": 12}
+    through = GPClassifier(**settings).fit(X, y)
+
+    def interrupt(now):
+        if now.iteration == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        GPClassifier(**settings, checkpoint=tmp_path, callback=interrupt).fit(X, y)
+    resumed = GPClassifier(**settings, checkpoint=tmp_path, resume=True).fit(X, y)
+    assert resumed.log_evidence_ == through.log_evidence_
+    np.testing.assert_array_equal(resumed.inducing_points_, through.inducing_points_)
+    np.testing.assert_array_equal(resumed.history_["bound"], through.history_["bound"])
+
+
+@unfinished
+def test_many_rows_are_first_learned_from_by_a_sample(monkeypatch):
+    """So that few rounds are left; kernel and inducing points are nearly right from the start."""
+    from fewknots.estimators import minibatches
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = np.sin(2.0 * X[:, 0]) + X[:, 1] + 0.5 * rng.normal(size=3000) > 0
+    settings = SETTINGS | {"max_iter": 2}
+    without = GPClassifier(**settings).fit(X, y)
+    monkeypatch.setattr(minibatches, "_SAMPLE_ROWS", 500)
+    sampled = GPClassifier(**settings).fit(X, y)
+    assert sampled.log_evidence_ > without.log_evidence_ + 10.0
