@@ -2,28 +2,23 @@
 
 The rows are read once to see what the columns hold (table_survey.py). Small tables are then read
 into memory; of large ones only the rows held out, and a sample for logistic regression, are ever
-there, and the classifier reads the rest as a stream.
+there, and the classifier reads the rest as a stream. On a cluster the workers read it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-from jaxtyping import Float
 
 from .baselines import Baselines
 from .data.hold_out import Lot
 from .data.raw_files import RawFiles
-from .data.row_checks import check_weights
-from .data.sources import Place
 from .estimators import GPClassifier
-from .recipe import Labels, Recipe
-from .recipe.numbers import as_numbers
 from .scoring import scores
 from .table_model import TableModel
+from .table_rows import TableReader
 from .table_survey import Task, Unwatched, Watch, survey
 
 MOST_ROWS_IN_MEMORY = 1_000_000
@@ -32,6 +27,7 @@ MOST_HELD_OUT = 100_000
 _MOST_SAMPLED = 100_000  # rows for logistic regression, where there are too many for memory
 _MOST_NUMBERS = 2**24  # in either of these two, for tables with many columns
 _WATCHED = 0.02  # of the rows, while training by minibatches
+_PIECES_A_WORKER = 2
 _FILES_NAMED = 20  # in the model file
 MODEL = "Gaussian process"
 _UNWATCHED = Unwatched()
@@ -45,6 +41,8 @@ class Run(NamedTuple):
     checkpoint: Path | None = None  # where minibatch training keeps itself; a short fit does not
     resume: bool = False
     in_memory: bool | None = None  # whether to read all rows at once; None: if they are few
+    cluster: str | None = None  # the address of a Dask scheduler to fit on
+    workers: int | None = None  # or how many processes on this machine
 
     def for_minibatches(self) -> dict[str, Any]:
         """What a classifier is told if it trains by minibatches.
@@ -59,15 +57,6 @@ class Run(NamedTuple):
         }
 
 
-class _Rows(NamedTuple):
-    X: Float[np.ndarray, "N D"]
-    y: np.ndarray
-    weights: Float[np.ndarray, " N"]
-
-    def chosen(self, which: np.ndarray) -> "_Rows":
-        return self if which.all() else _Rows(*(column[which] for column in self))
-
-
 def fit_files(
     source: Any,
     task: Task,
@@ -77,13 +66,19 @@ def fit_files(
 ) -> TableModel:
     """Fit `classifier` to files of rows and keep what it takes to use them again."""
     files = RawFiles(source, task.csv_type)
-    recipe, labels, n_rows = survey(files, task, watch)
-    width = len(recipe.feature_names)
-    reader = _Reader(files, task, recipe, labels, watch)
+    recipe, labels, rows_of_files = survey(files, task, watch)
+    n_rows = sum(rows_of_files)
+    reader = TableReader(files, task, recipe, labels, watch)
+    width = reader.width
     most = _MOST_NUMBERS // width
     held_out_lot = Lot(run.hold_out, run.seed).at_most(min(MOST_HELD_OUT, most), n_rows)
+    sample_lot = Lot(1.0, run.seed + 1).at_most(min(_MOST_SAMPLED, most), n_rows)
     few = n_rows <= MOST_ROWS_IN_MEMORY and n_rows * width * 8 <= MOST_BYTES_IN_MEMORY
-    if few if run.in_memory is None else run.in_memory:
+    if run.cluster is not None or run.workers is not None:
+        far = TableReader(files, task, recipe, labels, _UNWATCHED)  # it goes to the workers
+        _fit_on_cluster(classifier, far, rows_of_files, held_out_lot, run, watch)
+        sample, held_out = reader.parted(sample_lot, held_out_lot)
+    elif few if run.in_memory is None else run.in_memory:
         sample, held_out = reader.parted(Lot(1.0, run.seed), held_out_lot)
         if classifier._way(len(sample.y)).plan is not None:
             classifier.set_params(**run.for_minibatches())
@@ -93,7 +88,6 @@ def fit_files(
         classifier.set_params(**run.for_minibatches())
         # (X, y, weights), a fresh pass at each call
         classifier.fit_stream(lambda: (tuple(rows) for rows in reader.outside(held_out_lot)))
-        sample_lot = Lot(1.0, run.seed + 1).at_most(min(_MOST_SAMPLED, most), n_rows)
         sample, held_out = reader.parted(sample_lot, held_out_lot)
     # these were of the run, not of the model
     classifier.set_params(checkpoint=None, resume=False, validation_fraction=None, verbose=0)
@@ -105,6 +99,29 @@ def fit_files(
     return model
 
 
+def _fit_on_cluster(
+    classifier: GPClassifier,
+    reader: TableReader,
+    rows_of_files: Sequence[int],
+    held_out: Lot,
+    run: Run,
+    watch: Watch,
+) -> None:
+    try:
+        from .distributed.connection import connected
+        from .distributed.table_files import as_arrays
+    except ImportError as error:
+        raise ImportError(
+            "fitting on a cluster needs dask and distributed: pip install 'fewknots[dask]'."
+        ) from error
+    classifier.set_params(checkpoint=run.checkpoint, resume=run.resume)
+    with connected(run.cluster, run.workers) as client:
+        n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
+        X, y, weights = as_arrays(reader, rows_of_files, held_out, _PIECES_A_WORKER * n_workers)
+        watch.hide()
+        classifier.fit(X, y, sample_weight=weights)
+
+
 def compared(model: TableModel, rows: Any) -> dict[str, dict[str, float | None]]:
     """The scores of the model and of its baselines on rows that have `X` and `y`."""
     if len(rows.y) == 0:
@@ -113,52 +130,6 @@ def compared(model: TableModel, rows: Any) -> dict[str, dict[str, float | None]]
     found = {MODEL: scores(np.exp(log_p[:, 1]), rows.y, log_p)}
     simple = model.baselines.probabilities(rows.X)
     return found | {name: scores(p, rows.y) for name, p in simple.items()}
-
-
-class _Reader:
-    """The rows of files as numbers, those of a lot and those outside."""
-
-    def __init__(
-        self, files: RawFiles, task: Task, recipe: Recipe, labels: Labels, watch: Watch
-    ) -> None:
-        self._files, self._weight = files, task.weight
-        self._recipe, self._labels, self._watch = recipe, labels, watch
-        roles = [task.target] if task.weight is None else [task.target, task.weight]
-        self._names = list(dict.fromkeys([*recipe.names, *roles]))
-
-    def parted(self, sample: Lot, held_out: Lot) -> tuple[_Rows, _Rows]:
-        """The rows of `sample` that are not held out, and those that are."""
-        parts: tuple[list[_Rows], list[_Rows]] = ([], [])
-        for first, rows in self._numbered():
-            held = held_out.drawn(first, len(rows.y))
-            parts[0].append(rows.chosen(sample.drawn(first, len(rows.y)) & ~held))
-            parts[1].append(rows.chosen(held))
-        sampled, apart = (_Rows(*map(np.concatenate, zip(*part, strict=True))) for part in parts)
-        return sampled, apart
-
-    def outside(self, lot: Lot) -> Iterator[_Rows]:
-        """The rows that are not in the lot, piece by piece."""
-        for first, rows in self._numbered():
-            taken = rows.chosen(~lot.drawn(first, len(rows.y)))
-            if len(taken.y):
-                yield taken
-        self._watch.hide()
-
-    def _numbered(self) -> Iterator[tuple[int, _Rows]]:
-        first = 0
-        for batch, place in self._files.batches(self._names, len(self._recipe.feature_names)):
-            X = self._recipe.encode(batch, place)
-            y = self._labels.codes(batch.column(self._labels.target), place)
-            yield first, _Rows(X, y, self._weights(batch, place))
-            first += len(y)
-            self._watch("reading", first)
-
-    def _weights(self, batch: pa.RecordBatch, place: Place) -> np.ndarray:
-        if self._weight is None:
-            return np.ones(batch.num_rows)
-        weights = as_numbers(batch.column(self._weight), self._weight, place)
-        check_weights(weights, f"column {self._weight!r}", place)
-        return weights
 
 
 def _about(files: RawFiles, seed: int) -> dict[str, Any]:

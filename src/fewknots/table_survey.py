@@ -70,15 +70,17 @@ class Survey(NamedTuple):
 
     recipe: Recipe
     labels: Labels
-    n_rows: int
+    rows_of_files: tuple[int, ...]
 
 
 def survey(files: RawFiles, task: Task, watch: Watch) -> Survey:
     """Learn the recipe and find the two labels."""
     inputs = task.inputs(files)
     learner, labels = RecipeLearner(files.schema, inputs, task.text), LabelLearner(task.target)
+    counts = dict.fromkeys(map(str, files.paths), 0)
     for batch, place in files.batches([*inputs, task.target]):
+        counts[place.name] += batch.num_rows
         labels.add(batch.column(task.target), place)
         learner.add(batch, place)
         watch("looking at the columns", learner.n_rows)
-    return Survey(learner.recipe(), labels.labels(task.positive), learner.n_rows)
+    return Survey(learner.recipe(), labels.labels(task.positive), tuple(counts.values()))

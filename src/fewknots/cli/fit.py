@@ -75,6 +75,18 @@ Checkpoint = Annotated[
     ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        help="Fit on the Dask cluster whose scheduler is at this address, such as "
+        "tcp://host:8786; its workers read the files themselves.",
+        show_default=False,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="Fit with so many Dask workers on this machine.", show_default=False),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu or gpu.")]
 
 
@@ -97,6 +109,8 @@ def command(
     checkpoint: Checkpoint = None,
     resume: Resume = False,
     device: Device = "auto",
+    cluster: Cluster = None,
+    workers: Workers = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -130,7 +144,9 @@ def command(
     classifier._check_parameters()  # before hours of reading
     task = Task(target, positive, weight, features or None, drop or (), text or ())
     folder = checkpoint or destination.with_name(f"{destination.name}.checkpoint")
-    run = Run(holdout, seed, folder, resume)
+    if cluster is not None and workers is not None:
+        raise typer.BadParameter("say either --cluster or --workers, not both.")
+    run = Run(holdout, seed, folder, resume, cluster=cluster, workers=workers)
     started = time.perf_counter()
     with as_files(sources) as files, noticing_interruption() as interrupted, ReadingLine() as watch:
         model = fit_files(files, task, classifier, run, watch)

@@ -54,17 +54,25 @@ class RawFiles:
         `width` says how many numbers a row will be made into, where that is more than its columns.
         """
         self.check_presence(names)
-        rows = max(1, _VALUES_IN_A_BLOCK // max(len(names), width or 1))
-        rows, found = min(rows, ROWS_IN_A_BLOCK), 0
-        for path, schema in zip(self.paths, self._schemas, strict=True):
-            place = Place(str(path))
-            batches = self._format.batches(path, schema, names, rows)
-            for piece in pieces(readable(batches, place, schema), rows):
-                yield piece.select(list(names)), place
-                place = place.row(piece.num_rows)
-            found += place.first_row
+        found = 0
+        for file in range(len(self.paths)):
+            for piece, place in self.batches_of(file, names, width):
+                yield piece, place
+                found += piece.num_rows
         if found == 0:
             raise DataError(f"there are no rows in {self.name}.")
+
+    def batches_of(
+        self, file: int, names: Sequence[str], width: int | None = None
+    ) -> Iterator[tuple[pa.RecordBatch, Place]]:
+        """The same for one of the files."""
+        path, schema = self.paths[file], self._schemas[file]
+        rows = max(1, _VALUES_IN_A_BLOCK // max(len(names), width or 1))
+        rows, place = min(rows, ROWS_IN_A_BLOCK), Place(str(path))
+        batches = self._format.batches(path, schema, names, rows)
+        for piece in pieces(readable(batches, place, schema), rows):
+            yield piece.select(list(names)), place
+            place = place.row(piece.num_rows)
 
     def _schema(self, path: Path) -> pa.Schema:
         if path.stat().st_size == 0:

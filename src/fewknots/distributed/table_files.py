@@ -1,0 +1,66 @@
+"""Files of raw columns as Dask arrays of numbers, read by the workers themselves.
+
+The files must be where the workers can see them, under the same names. Each is cut into stretches
+of rows; the worker that gets a stretch reads it, applies the recipe and leaves out the rows held
+out. The client knows every stretch's size without reading it, since which rows are held out follows
+from their numbers alone (data/hold_out.py).
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import dask
+import dask.array as da
+import numpy as np
+
+from ..data.hold_out import Lot
+from ..table_rows import TableReader
+
+_LEAST_ROWS = 1000  # in a stretch: fewer are not worth a task
+
+
+class Stretch(NamedTuple):
+    """Consecutive rows of one file; `first` is the number of the file's first row among all."""
+
+    file: int
+    first: int
+    start: int
+    stop: int
+
+
+def stretches(rows_of_files: Sequence[int], wanted: int) -> list[Stretch]:
+    """All rows in about `wanted` pieces, none across files."""
+    size = max(_LEAST_ROWS, -(-sum(rows_of_files) // max(1, wanted)))
+    found, first = [], 0
+    for file, count in enumerate(rows_of_files):
+        for start in range(0, count, size):
+            found.append(Stretch(file, first, start, min(start + size, count)))
+        first += count
+    return found
+
+
+def as_arrays(
+    reader: TableReader, rows_of_files: Sequence[int], held_out: Lot, wanted: int
+) -> tuple[Any, Any, Any]:
+    """X, labels 0 and 1, and weights of the rows that are not held out, as Dask arrays."""
+    columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    for part in stretches(rows_of_files, wanted):
+        count = int(np.sum(~_held(held_out, part)))
+        rows = dask.delayed(_read, pure=False, nout=3)(reader, part, held_out)
+        shapes = ((count, reader.width), (count,), (count,))
+        types = (np.float64, np.int64, np.float64)
+        for column, piece, shape, dtype in zip(columns, rows, shapes, types, strict=True):
+            column.append(da.from_delayed(piece, shape, dtype))
+    X, y, weights = (da.concatenate(column) for column in columns)
+    return X, y, weights
+
+
+def _held(lot: Lot, part: Stretch) -> np.ndarray:
+    return lot.drawn(part.first + part.start, part.stop - part.start)
+
+
+def _read(reader: TableReader, part: Stretch, held_out: Lot) -> tuple[np.ndarray, ...]:
+    """On a worker: the rows of a stretch that are to be learned from."""
+    rows = reader.stretch(part.file, part.start, part.stop)
+    X, y, weights = rows.chosen(~_held(held_out, part))
+    return X, y.astype(np.int64), weights
