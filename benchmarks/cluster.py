@@ -7,12 +7,12 @@
 
 A round's seconds, W workers with two shares each, n rows a worker, M inducing points:
 
-    T = t0 + t1 W  +  n (a M² + b M) + c M³  +  (1 + depth) (8 M² / bandwidth + latency)
+    T = t0 + t1 W  +  n (a M² + b M) + c M³  +  (1 + 8) depth (8 M² / bandwidth) + 2 depth latency
 
 scheduling    t0 for the client's and scheduler's turns, t1 for each worker's tasks
 compute       8 n M² flops and the kernel's n M D, and M³ for Kmm, at the worker's rate
-transfer      parameters out (they spread from worker to worker) and one set of sums for each
-              level of the tree, depth = ceil(log8 of the number of shares)
+transfer      parameters out, from worker to worker, and sums back: at each of the tree's levels,
+              depth = ceil(log8 of the number of shares), a worker takes in eight of them
 
 t0, t1, a, b, c come from `measure`; bandwidth and latency are those of the network at hand: 1 GB/s
 and 1 ms for processes on one machine, 10 Gbit/s and 1 ms on paper.
@@ -101,7 +101,8 @@ def depth(n_workers):
 
 def parts(W, n, M, bandwidth, latency):
     """What t0, t1, a, b, c are multiplied by, and what transfer adds."""
-    transfer = (1 + depth(W)) * (8 * M**2 / bandwidth + latency)
+    levels = depth(W)
+    transfer = levels * ((1 + FAN_IN) * 8 * M**2 / bandwidth + 2 * latency)
     return np.array([1.0, W, n * M**2, n * M, M**3]), transfer
 
 
@@ -127,13 +128,13 @@ def model(args):
         print(f"{f['workers']:7d} {f['rows']:7d} {f['M']:4d} {f['seconds']:9.3f} {guess:6.3f}")
     size = 100.0 * np.abs(errors)
     print(f"largest error {np.max(size):.0f} %, median {np.median(size):.0f} %")
-    print("\na billion rows, workers of ONE such core each, 10 Gbit/s, 1 ms: seconds a round")
+    print(f"\na billion rows, workers of {args.cores} such cores, 10 Gbit/s, 1 ms: seconds a round")
     print("   M   W   compute  scheduling  transfer   round  100 rounds")
     for M in (500, 2000):
         for W in (16, 64, 256, 1024, 4096):
             known, transfer = parts(W, 1e9 / W, M, 1.25e9, 0.001)
             each = known * coefficients
-            compute, scheduling = each[2:].sum(), each[:2].sum()
+            compute, scheduling = each[2:].sum() / args.cores, each[:2].sum()
             total = compute + scheduling + transfer
             print(
                 f"{M:5d} {W:4d} {compute:9.0f} {scheduling:10.2f} {transfer:9.2f} {total:9.0f} "
@@ -208,5 +209,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("measure", "model", "tree", "memory"))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--cores", type=int, default=32, help="of a worker on paper")
     arguments = parser.parse_args()
     {"measure": measure, "model": model, "tree": tree, "memory": memory}[arguments.what](arguments)

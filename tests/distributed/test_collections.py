@@ -1,13 +1,18 @@
 """Dask collections in, Dask collections out; in threads of this process, which start quickly."""
 
+import subprocess
+import sys
+
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 
-from distributed import Client
+from distributed import Client, futures_of, wait
 from fewknots import GPClassifier, load
+from fewknots.distributed.collections import pieces
+from fewknots.distributed.fitting import _grouped
 from fewknots.exceptions import DataError
 
 from .conftest import SETTINGS, cut, rows
@@ -83,6 +88,19 @@ def test_a_random_part_of_the_rows_each_round(threads, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), one.predict(X))
 
 
+def test_partitions_that_workers_hold_already_stay_with_them(cluster, in_memory):
+    X, y = cut(*rows(), 6)
+    with cluster(2) as client:
+        X = client.persist(X)
+        wait(X)
+        cut_up = pieces(X, y, None)
+        where = client.who_has(futures_of(X))
+        for numbers in _grouped(client, cut_up, X):
+            assert len({where[cut_up.keys[i]] for i in numbers}) == 1
+        fitted = GPClassifier(**SETTINGS).fit(X, y)
+    assert fitted.log_evidence_ == pytest.approx(in_memory.log_evidence_, rel=1e-8)
+
+
 def test_labels_that_are_not_lazy_are_refused_with_advice(threads):
     X, y = rows(100)
     with pytest.raises(TypeError, match=r"dask\.array\.from_array\(y, chunks=X\.chunks\[0\]\)"):
@@ -104,3 +122,8 @@ def test_text_names_its_partition(threads, frame):
     ddf = dd.from_pandas(frame, npartitions=3)
     with pytest.raises(DataError, match=r"partition 0: .*column 'late'"):
         GPClassifier().fit(ddf, ddf["late"])
+
+
+def test_nothing_of_dask_is_imported_without_need():
+    look = "import sys, fewknots.estimators; assert not {'dask', 'distributed'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", look], check=True, timeout=60)

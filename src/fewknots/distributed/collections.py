@@ -36,9 +36,8 @@ def pieces(X: Any, y: Any, sample_weight: Any) -> Pieces:
     weights = None
     if sample_weight is not None:
         _, weights = _cut(sample_weight, "sample_weight", len(rows))
-    keys = list(np.ravel(np.array(X.__dask_keys__(), dtype=object)))
-    if len(keys) != len(rows):  # a key is itself a tuple
-        keys = [key[0] if isinstance(key, list) else key for key in X.__dask_keys__()]
+    # an array's are in a list for each block of rows
+    keys = [key[0] if isinstance(key, list) else key for key in X.__dask_keys__()]
     return Pieces(rows, labels, weights, names, keys)
 
 
