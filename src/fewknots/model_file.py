@@ -18,14 +18,17 @@ from . import container
 from .data.standardise import Standardiser
 from .exceptions import ModelFileError
 from .kernels import KERNELS, Kernel, Product, Sum
-from .posterior import GaussianPosterior, MixturePosterior
+from .likelihoods import LINKS, Bernoulli
+from .local.model import RULES
+from .local.posterior import LocalPosterior
+from .posterior import GaussianPosterior, MixturePosterior, Posterior
 
 if TYPE_CHECKING:
     from .estimators.base import GPEstimator
 
 FORMAT_VERSION = 1
 _KERNEL_CLASSES = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
-_POSTERIORS = {cls.__name__: cls for cls in (GaussianPosterior, MixturePosterior)}
+_POSTERIORS = {cls.__name__: cls for cls in (GaussianPosterior, MixturePosterior, LocalPosterior)}
 _HISTORY = {"iteration": np.int64, "seconds": np.float64, "bound": np.float64}
 _HISTORY_OF_SOME = {"held_out_nlp": np.float64}
 _LABEL_DTYPE = re.compile(r"\|b1|[<|][iu][1248]|<f[248]|<U\d{1,4}|object")
@@ -47,6 +50,7 @@ def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
         "arguments": encode_arguments(estimator.get_params(deep=False)),
         "kernel": _encode_kernel(estimator.kernel_),
         "posterior": type(estimator.posterior_).__name__,
+        "local": _local_settings(estimator.posterior_),
         "targets": estimator._targets_header(_encode_array),
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else list(names),
@@ -85,6 +89,7 @@ def load(path: str | PathLike[str]) -> "Any":
 
 def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator":
     from .estimators import GPClassifier, GPRegressor
+    from .estimators.fitted_attributes import set_points
 
     classes = {cls.__name__: cls for cls in (GPClassifier, GPRegressor)}
     cls = _named("estimator", header["estimator"], classes)
@@ -98,7 +103,7 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
     )
     estimator.kernel_ = _decode_kernel(header["kernel"])
     estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
-    estimator.inducing_points_ = estimator._standardiser.undo(estimator.posterior_.points)
+    set_points(estimator)
     estimator._restore_targets(header["targets"], _decode_array)
     training = header["training"]
     estimator.method_ = str(training["method"])
@@ -114,12 +119,14 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
     return estimator
 
 
-def _restore_posterior(header, arrays, kernel: Kernel) -> GaussianPosterior | MixturePosterior:
+def _restore_posterior(header, arrays, kernel: Kernel) -> Posterior:
     cls = _named("posterior", header["posterior"], _POSTERIORS)
     points = arrays["posterior.points"]
     dtype = points.dtype
     if dtype not in (np.float32, np.float64):
         raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
+    if cls is LocalPosterior:
+        return _restore_local(header, arrays, kernel)
     shapes = {
         "points": (len(points), header["n_features"]),
         "projection": (len(points), len(points)),
@@ -131,6 +138,31 @@ def _restore_posterior(header, arrays, kernel: Kernel) -> GaussianPosterior | Mi
         shapes["mean"] = (len(points),)
     parts = {k: _array(arrays, f"posterior.{k}", dtype, shape) for k, shape in shapes.items()}
     return cls(kernel, **parts)
+
+
+def _local_settings(posterior: Posterior) -> dict[str, int | str] | None:
+    return posterior.settings() if isinstance(posterior, LocalPosterior) else None
+
+
+def _restore_local(header, arrays, kernel: Kernel) -> LocalPosterior:
+    settings = header["local"]
+    n_rows, dtype = len(arrays["posterior.points"]), arrays["posterior.points"].dtype
+    signs = _array(arrays, "posterior.signs", np.int8, (n_rows,))
+    if not np.all(np.abs(signs) == 1):
+        raise ModelFileError("array 'posterior.signs' holds other numbers than -1 and 1.")
+    n_neighbors = settings["n_neighbors"]
+    if not isinstance(n_neighbors, int) or n_neighbors < 1:
+        raise ModelFileError(f"n_neighbors is {n_neighbors!r}, not a number of rows.")
+    return LocalPosterior(
+        kernel,
+        _array(arrays, "posterior.points", dtype, (n_rows, header["n_features"])),
+        signs,
+        _array(arrays, "posterior.weights", dtype, (n_rows,)),
+        _array(arrays, "posterior.mean", dtype, ()),
+        n_neighbors,
+        _named("local inference", settings["rule"], {rule: rule for rule in RULES}),
+        Bernoulli(_named("likelihood", settings["link"], {link: link for link in LINKS})),
+    )
 
 
 def _named(what: str, name: Any, known: Mapping[str, Any]) -> Any:

@@ -21,6 +21,7 @@ from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeri
 from ..inference.sites import Rows
 from ..kernels import as_kernel
 from ..likelihoods import Likelihood
+from ..local.method import Local
 from ..precision import (
     DEVICES,
     computing_in,
@@ -33,6 +34,7 @@ from ..progress import Progress, Reporter
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
 from .fitted_attributes import set_attributes, tell_of_trouble
+from .local_fits import check_warm, fit_neighbours
 from .methods import Way, check_weights
 from .minibatches import Table, Warm, check_same_width, fit_table, table_in_memory
 from .parameters import number, one_of, switch, whole_number
@@ -94,6 +96,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         y, weights = self._targets(X, y, sample_weight, *known)
         way = self._way(len(X))
         check_weights(way.method, weights)
+        check_warm(warm, way)
         if way.plan is not None:  # finding equal rows among many costs more than it saves
             counted = weights > 0
             if not counted.all():
@@ -131,7 +134,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         return Standardiser.fitted(X, weights)
 
     def _fit_table(self, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None) -> None:
-        fitted, reporter = fit_table(self, table, way, likelihood, warm)
+        train = fit_neighbours if isinstance(way.method, Local) else fit_table
+        fitted, reporter = train(self, table, way, likelihood, warm)
         self._keep(fitted, way, reporter)
 
     def _fit_full_batch(self, X, targets: Targets, way: Way, warm: Warm | None) -> None:

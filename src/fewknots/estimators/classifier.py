@@ -11,16 +11,19 @@ from .. import prediction
 from ..exceptions import ModelFileError
 from ..inducing import automatic_count
 from ..likelihoods import LINKS, Bernoulli
+from ..local.method import Local
 from ..precision import on_device
 from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
 from .base import Targets
+from .local_fits import local_plan
 from .methods import (
     CLASSIFICATION,
     OPTIMIZERS,
     Way,
     check_inducing,
     check_link,
+    check_not_local,
     stochastic_optimizer,
     way_to_fit,
     with_options,
@@ -164,6 +167,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         n_inducing="auto",
         inducing_points=None,
         inducing_init="kmeans",
+        n_neighbors="auto",
         learn_kernel=True,
         learn_inducing=True,
         optimizer="auto",
@@ -192,6 +196,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         self.n_inducing = n_inducing
         self.inducing_points = inducing_points
         self.inducing_init = inducing_init
+        self.n_neighbors = n_neighbors
         self.learn_kernel = learn_kernel
         self.learn_inducing = learn_inducing
         self.optimizer = optimizer
@@ -221,8 +226,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         one_of("likelihood", self.likelihood, LINKS)
         one_of("method", self.method, ("auto", *CLASSIFICATION))
         one_of("optimizer", self.optimizer, OPTIMIZERS)
-        if not (isinstance(self.batch_size, str) and self.batch_size == "auto"):
-            whole_number("batch_size", self.batch_size, 1)
+        for name in ("batch_size", "n_neighbors"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value == "auto"):
+                whole_number(name, value, 1)
         if self.max_time is not None:
             number("max_time", self.max_time, positive=True)
         if self.validation_fraction is not None:
@@ -259,12 +266,23 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         method = with_options(CLASSIFICATION[name], name, self.method_options)
         check_link(method, self.likelihood)
         check_inducing(method, self.n_inducing, self.inducing_points)
+        if isinstance(method, Local):
+            return Way(method, plan=self._local_plan(n_rows))
+        check_not_local(method, self.n_neighbors)
         optimizer = stochastic_optimizer(method, self.optimizer, n_rows, streamed)
         if optimizer is not None:
             return Way(method, plan=self._plan(optimizer, n_rows))
         automatic = self.n_inducing == "auto"
         n_active = 2 * automatic_count(n_rows) if automatic else self.n_inducing
         return way_to_fit(method, self.optimizer, n_active)
+
+    def _local_plan(self, n_rows: int) -> Plan:
+        if self.optimizer not in ("auto", "adam"):
+            raise ValueError(
+                f"method='local' is trained by optimizer='adam', got {self.optimizer!r}. Leave "
+                "it at 'auto'."
+            )
+        return local_plan(n_rows, self.batch_size, self.max_iter, self.max_time)
 
     def _plan(self, optimizer: str, n_rows: int) -> Plan:
         points = self._count_points(n_rows)

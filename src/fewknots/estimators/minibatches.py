@@ -149,11 +149,11 @@ def fit_table(
     plan = way.plan
     assert plan is not None
     dtype = resolve_dtype(estimator.dtype, minibatches=True)
-    saved, checkpoints = _checkpoints(estimator, table, dtype)
+    saved, checkpoints = checkpoints_of(estimator, table, dtype)
     random_state = check_random_state(estimator.random_state)
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     rng = np.random.default_rng(seed)
-    left_out = _held_out(estimator.validation_fraction, table.n_rows, rng)
+    left_out = held_out_rows(estimator.validation_fraction, table.n_rows, rng)
     most = max(_SAMPLE_ROWS, _SAMPLE_PER_POINT * estimator._count_points(table.n_rows))
     size = min(table.n_rows, most)
     sample = table.take(np.sort(rng.choice(table.n_rows, size, replace=False, shuffle=False)))
@@ -265,7 +265,7 @@ def _starting_model(
     return model if saved is None else unflattened("model", model, saved.arrays)
 
 
-def _held_out(fraction: float | None, n_rows: int, rng: np.random.Generator) -> np.ndarray:
+def held_out_rows(fraction: float | None, n_rows: int, rng: np.random.Generator) -> np.ndarray:
     """The numbers of the rows kept apart, in ascending order."""
     if fraction is None:
         return np.zeros(0, np.int64)
@@ -277,7 +277,8 @@ def _cast(rows: Rows, dtype: np.dtype) -> Rows:
     return Rows(*(column.astype(dtype) for column in rows))
 
 
-def _checkpoints(estimator, table: Table, dtype) -> tuple[Saved | None, Checkpoints | None]:
+def checkpoints_of(estimator, table: Table, dtype) -> tuple[Saved | None, Checkpoints | None]:
+    """The run to go on with, if any, and where to keep this one."""
     if estimator.checkpoint is None:
         return None, None
     arguments = model_file.encode_arguments(estimator.get_params(deep=False))
