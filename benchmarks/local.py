@@ -1,11 +1,11 @@
 """The local classifier on the flights, beside LightGBM, and how it depends on K.
 
-    python benchmarks/local.py --data FOLDER [--seconds 50] [--neighbors K ...] [--rules laplace kl]
+    python benchmarks/local.py --data FOLDER [--seconds 50] [--neighbors K ...] [--rules laplace kl ep]
     python benchmarks/local.py --data FOLDER --curves curves.png [--trees 1500]
     python benchmarks/local.py --data FOLDER --sweep sweep.png --neighbors 16 32 64 128 256 512
 
 FOLDER holds airline_8feature.parquet; 100,000 flights held out at random (seed 0). Defaults
-throughout; `--seconds` is max_time, and what is printed counts everything from the import of
+unless the options say otherwise; `--seconds` is max_time, and what is printed counts everything from the import of
 fewknots to the end of `fit`, reading the file left out. `--rows` takes a part of the training
 rows. Prediction is that of all held-out rows, the second time. The curves are scored on 10,000 of
 them, off the clock; LightGBM (pip install lightgbm) has 255 leaves and its other defaults.
@@ -50,17 +50,8 @@ def scores(log_p: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     return float(nlp), float(np.mean((log_p[:, 1] > log_p[:, 0]) != (y > 0)))
 
 
-def fit(task: Task, seconds: float, k: int | str, rule: str | None, **more) -> GPClassifier:
-    options = None if rule is None else {"inference": rule}
-    clf = GPClassifier(
-        "matern32",
-        method="local",
-        method_options=options,
-        n_neighbors=k,
-        max_time=seconds,
-        random_state=0,
-        **more,
-    )
+def fit(task: Task, k: int | str, **more) -> GPClassifier:
+    clf = GPClassifier(method="local", n_neighbors=k, random_state=0, **more)
     started = time.perf_counter()
     clf.fit(task.X, task.y)
     took = time.perf_counter() - started
@@ -97,9 +88,7 @@ def local_curve(task: Task, steps: int) -> list[tuple[float, float]]:
         points.append((seconds, scores(progress.model().predict_log_proba(X), y)[0]))
         idle[0] += time.perf_counter() - began
 
-    clf = GPClassifier(
-        "matern32", method="local", max_iter=steps, tol=0.0, random_state=0, callback=note
-    )
+    clf = GPClassifier(method="local", max_iter=steps, tol=0.0, random_state=0, callback=note)
     started = time.perf_counter()
     clf.fit(task.X, task.y)
     seconds = _IMPORTED + time.perf_counter() - started - idle[0]
@@ -156,10 +145,10 @@ def best_by(points: list[tuple[float, float]], seconds: float) -> float:
     return [nlp for s, nlp in points if s <= seconds][-1]
 
 
-def sweep(task: Task, path: str, counts: list[int], seconds: float) -> None:
+def sweep(task: Task, path: str, counts: list[int], **more) -> None:
     import matplotlib.pyplot as plt
 
-    found = [fit(task, seconds, k, None).summary_ for k in counts]
+    found = [fit(task, k, **more).summary_ for k in counts]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
     left.semilogx(counts, [nlp for nlp, *_ in found], "o-", base=2)
     left.set(xlabel="neighbours K", ylabel="NLP of held-out flights")
@@ -175,7 +164,8 @@ def main() -> None:
     parser.add_argument("--neighbors", type=int, nargs="*", default=[])
     parser.add_argument("--rules", nargs="*", default=[])
     parser.add_argument("--rows", type=int)
-    parser.add_argument("--steps", type=int, default=300, help="of the curve's fit")
+    parser.add_argument("--kernel")
+    parser.add_argument("--steps", type=int, help="so many instead of --seconds")
     parser.add_argument("--trees", type=int, default=1500)
     parser.add_argument("--curves", metavar="PNG")
     parser.add_argument("--sweep", metavar="PNG")
@@ -184,14 +174,17 @@ def main() -> None:
         parser.error("say where airline_8feature.parquet is: --data FOLDER, or FEWKNOTS_DATA")
     task = load(Path(options.data), options.rows)
     print(f"{len(task.y)} rows to learn from, {len(task.y_test)} held out")
+    more = {"max_time": options.seconds} if options.steps is None else {"max_iter": options.steps}
+    if options.kernel is not None:
+        more["kernel"] = options.kernel
     if options.curves:
-        curves(task, options.curves, options.steps, options.trees, options.seconds)
+        curves(task, options.curves, options.steps or 300, options.trees, options.seconds)
     elif options.sweep:
-        sweep(task, options.sweep, options.neighbors, options.seconds)
+        sweep(task, options.sweep, options.neighbors, **more)
     else:
         for k in options.neighbors or ["auto"]:
-            for rule in options.rules or [None]:
-                show(fit(task, options.seconds, k, rule))
+            for rule in options.rules or ["laplace"]:
+                show(fit(task, k, method_options={"inference": rule}, **more))
 
 
 if __name__ == "__main__":

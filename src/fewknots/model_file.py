@@ -159,6 +159,7 @@ def _restore_local(header, arrays, kernel: Kernel) -> LocalPosterior:
         signs,
         _array(arrays, "posterior.weights", dtype, (n_rows,)),
         _array(arrays, "posterior.mean", dtype, ()),
+        _array(arrays, "posterior.sharpness", dtype, ()),
         n_neighbors,
         _named("local inference", settings["rule"], {rule: rule for rule in RULES}),
         Bernoulli(_named("likelihood", settings["link"], {link: link for link in LINKS})),

@@ -90,7 +90,7 @@ def with_more_rows(posterior: LocalPosterior, rows: Rows) -> tuple[LocalPosterio
     after = posterior.extended(Rows(*(column[counted] for column in rows)))
     run = LocalRun(
         rows=after.rows,
-        start=LocalModel(after.kernel, after.mean),
+        start=after.model,
         likelihood=after.likelihood,
         n_neighbors=after.n_neighbors,
         rule=after.rule,
@@ -109,7 +109,7 @@ def neighbors(wanted: Any) -> int:
 
 
 def _start(estimator: Any, rows: Rows, likelihood: Bernoulli, warm: Warm | None) -> LocalModel:
-    """The kernel as the user or the last fit left it, and a mean to go with it.
+    """The kernel as the user or the last fit left it, and a mean and sharpness to go with it.
 
     A mean that is learned starts where a query far from all rows has the classes' shares as its
     probabilities. If nothing is to be learned it is zero, as in every other method.
@@ -121,13 +121,10 @@ def _start(estimator: Any, rows: Rows, likelihood: Bernoulli, warm: Warm | None)
         some = slice(None, None, max(1, len(rows.y) // 10_000))
         spread = Standardiser.fitted(rows.X[some].astype(np.float64), rows.weights[some]).scale
         kernel = as_kernel(estimator.kernel).prepared(spread, estimator.ard)
+    mean = _prior_mean(rows, kernel, likelihood) if estimator.learn_kernel else 0.0
+    model = LocalModel(kernel, np.asarray(mean), np.asarray(1.0))
     if warm is not None and isinstance(warm.posterior, LocalPosterior):
-        mean = float(warm.posterior.mean)
-    elif estimator.learn_kernel:
-        mean = _prior_mean(rows, kernel, likelihood)
-    else:
-        mean = 0.0
-    model = LocalModel(kernel, np.asarray(mean))
+        model = warm.posterior.model
     return jax.tree.map(lambda parameter: np.asarray(parameter, dtype), model)
 
 

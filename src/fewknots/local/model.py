@@ -29,10 +29,18 @@ _TOLERANCE = {"laplace": (3e-2, 1e-6), "kl": (1e-3, 1e-9), "ep": (1e-3, 1e-9)}
 
 
 class LocalModel(NamedTuple):
-    """What a local fit learns: a kernel, and the mean of f where no row is near."""
+    """What a local fit learns.
+
+    kernel : of f.
+    mean : of f where no row is near.
+    sharpness : a factor for the mean of f at a query. A few neighbours say less than all rows, and
+        Laplace's approximation says it timidly: predictions come out nearer to one half than they
+        should. Leave-one-out probabilities show by how much (1.1 to 1.8 on the shared data sets).
+    """
 
     kernel: Kernel
     mean: Float[AnyArray, ""]
+    sharpness: Float[AnyArray, ""]
 
 
 class Score(NamedTuple):
@@ -71,7 +79,7 @@ def latent(
     neighbours, labels = gathered(rows, near)
     prior = covariances(model.kernel, queries, neighbours)
     _, prediction = _solved(rule, model, likelihood, prior, labels)
-    return prediction.mean, prediction.variance
+    return model.sharpness * prediction.mean, prediction.variance
 
 
 def score(
@@ -83,13 +91,14 @@ def score(
         lambda kernel: covariances(kernel, queries.X, neighbours), model.kernel
     )
     found, prediction = _solved(rule, model, likelihood, prior, labels)
-    tilted = likelihood.tilted(jnp.asarray(queries.y), prediction.mean, prediction.variance)
+    sharp = model.sharpness * prediction.mean
+    tilted = likelihood.tilted(jnp.asarray(queries.y), sharp, prediction.variance)
+    by_mean = queries.weights * tilted.slope
     # ∂ log Ẑ/∂σ² = ½ (∂ log Ẑ/∂μ)² + ½ ∂² log Ẑ/∂μ²: the heat equation
-    by_variance = 0.5 * (jnp.square(tilted.slope) - tilted.curvature)
-    cotangents = pulled_back(
-        prior, found, prediction, queries.weights * tilted.slope, queries.weights * by_variance
-    )
+    by_variance = 0.5 * queries.weights * (jnp.square(tilted.slope) - tilted.curvature)
+    cotangents = pulled_back(prior, found, prediction, model.sharpness * by_mean, by_variance)
     (d_kernel,) = pullback(cotangents.covariances)
     return Score(
-        jnp.sum(queries.weights * tilted.log_prob), LocalModel(d_kernel, cotangents.mean)
+        jnp.sum(queries.weights * tilted.log_prob),
+        LocalModel(d_kernel, cotangents.mean, jnp.sum(by_mean * prediction.mean)),
     )

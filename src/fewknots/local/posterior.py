@@ -4,7 +4,7 @@ It is no Gaussian at a few points but a recipe: for every query the nearest rows
 prediction. It holds the rows themselves, so a saved model contains its training data.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,12 +31,13 @@ class LocalPosterior:
     signs: Int8[np.ndarray, " N"]
     weights: Float[np.ndarray, " N"]
     mean: Float[np.ndarray, ""]
+    sharpness: Float[np.ndarray, ""]
     n_neighbors: int
     rule: str
     likelihood: Bernoulli
 
     def arrays(self) -> dict[str, np.ndarray]:
-        names = ("points", "signs", "weights", "mean")
+        names = ("points", "signs", "weights", "mean", "sharpness")
         return {name: getattr(self, name) for name in names}
 
     def settings(self) -> dict[str, int | str]:
@@ -53,13 +54,12 @@ class LocalPosterior:
             return mean, variance
         X = X.astype(dtype, copy=False)
         k = min(self.n_neighbors, len(self.points))
-        model = LocalModel(self.kernel, self.mean)
         with computing_in(dtype), one_lapack_thread():
             near = self._search.nearest(X, k)
             size = _FEW_QUERIES if len(X) <= _FEW_QUERIES else block_size(k)
             for some in row_slices(len(X), size):
                 queries, around = padded(X[some], size), padded(near[some], size)
-                found = latent(self.rule, self.likelihood, model, self._rows, queries, around)
+                found = latent(self.rule, self.likelihood, self.model, self._rows, queries, around)
                 for result, part in zip((mean, variance), found, strict=True):
                     result[some] = np.asarray(part)[: some.stop - some.start]
         return mean, variance
@@ -67,16 +67,17 @@ class LocalPosterior:
     def extended(self, rows: Rows) -> "LocalPosterior":
         """With more rows in its store."""
         dtype = self.points.dtype
-        return LocalPosterior(
-            self.kernel,
-            np.concatenate([self.points, rows.X.astype(dtype)]),
-            np.concatenate([self.signs, rows.y.astype(np.int8)]),
-            np.concatenate([self.weights, rows.weights.astype(dtype)]),
-            self.mean,
-            self.n_neighbors,
-            self.rule,
-            self.likelihood,
+        return replace(
+            self,
+            points=np.concatenate([self.points, rows.X.astype(dtype)]),
+            signs=np.concatenate([self.signs, rows.y.astype(np.int8)]),
+            weights=np.concatenate([self.weights, rows.weights.astype(dtype)]),
         )
+
+    @property
+    def model(self) -> LocalModel:
+        """What was learned."""
+        return LocalModel(self.kernel, self.mean, self.sharpness)
 
     @property
     def rows(self) -> Rows:

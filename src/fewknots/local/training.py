@@ -41,6 +41,7 @@ _PATIENCE = 6  # chunks that must be no better than as many before
 _MOST_RETRIES = 5
 _MOST_EVIDENCE_ROWS = 4096  # whose leave-one-out probabilities are summed at the end
 _SMALLEST_LOG, _LARGEST_LOG = -12.0, 12.0  # of a kernel's parameter
+_SHARPNESS_SPREAD = 0.25  # of its logarithm before anything is seen: few rows flatter it
 _ADAM = optax.scale_by_adam()
 
 
@@ -62,7 +63,7 @@ class LocalRun(NamedTuple):
 
 
 class State(NamedTuple):
-    """What training moves: the model, its kernel as logarithms, and Adam's averages."""
+    """What training moves: the model, all but its mean as logarithms, and Adam's averages."""
 
     free: LocalModel
     adam: Any
@@ -89,7 +90,8 @@ class _Training:
 
     def __init__(self, run: LocalRun, report: Reporter):
         self.run, self.report = run, report
-        free = LocalModel(jax.tree.map(np.log, run.start.kernel), run.start.mean)
+        kernel, mean, sharpness = run.start
+        free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
         self.state = State(free, _ADAM.init(free))
         self.standing = Standing(0, Pace(0, 0.0, run.plan.steps), 1.0, 0, 0.0, ())
         self.k = min(run.n_neighbors, len(run.rows.y) - 1)
@@ -276,6 +278,7 @@ class _Training:
             y.astype(np.int8),
             weights,
             model.mean,
+            model.sharpness,
             run.n_neighbors,
             run.rule,
             run.likelihood,
@@ -285,7 +288,7 @@ class _Training:
 
 
 def _decoded(free: LocalModel) -> LocalModel:
-    return LocalModel(jax.tree.map(jnp.exp, free.kernel), free.mean)
+    return LocalModel(jax.tree.map(jnp.exp, free.kernel), free.mean, jnp.exp(free.sharpness))
 
 
 @partial(compiled, static_argnums=0)
@@ -297,6 +300,8 @@ def _moved(rule, likelihood, state: State, rows, batch, near, rate) -> tuple[Sta
     (gradient,) = pullback(found.gradient)
     weight = jnp.sum(queries.weights)
     gradient = jax.tree.map(lambda part: part / weight, gradient)
+    held_back = state.free.sharpness / _SHARPNESS_SPREAD**2 / jnp.sum(rows.weights)
+    gradient = gradient._replace(sharpness=gradient.sharpness - held_back)
     update, adam = _ADAM.update(gradient, state.adam)
     free = jax.tree.map(lambda old, more: old + rate.astype(old.dtype) * more, state.free, update)
     kernel = jax.tree.map(lambda log: jnp.clip(log, _SMALLEST_LOG, _LARGEST_LOG), free.kernel)
