@@ -1,14 +1,15 @@
 """The local classifier on the flights, beside LightGBM, and how it depends on K.
 
-    python benchmarks/local.py --data FOLDER [--seconds 50] [--neighbors K ...] [--rules laplace kl ep]
+    python benchmarks/local.py --data FOLDER [--seconds 50] [--neighbors K ...] [--rules ...]
     python benchmarks/local.py --data FOLDER --curves curves.png [--trees 1500]
     python benchmarks/local.py --data FOLDER --sweep sweep.png --neighbors 16 32 64 128 256 512
 
-FOLDER holds airline_8feature.parquet; 100,000 flights held out at random (seed 0). Defaults
-unless the options say otherwise; `--seconds` is max_time, and what is printed counts everything from the import of
-fewknots to the end of `fit`, reading the file left out. `--rows` takes a part of the training
-rows. Prediction is that of all held-out rows, the second time. The curves are scored on 10,000 of
-them, off the clock; LightGBM (pip install lightgbm) has 255 leaves and its other defaults.
+FOLDER holds airline_8feature.parquet; 100,000 flights held out at random (seed 0). Defaults unless
+the options say otherwise; `--seconds` is max_time (`--steps` is max_iter instead), `--rules` are
+laplace, kl, ep. The time printed for `fit` holds everything but the imports, printed beside it, and
+the reading of the file; `--rows` takes a part of the training rows. Prediction is that of all
+held-out rows, index and programs at hand. The curves are scored on 10,000 of them, off the clock;
+LightGBM (pip install lightgbm) has 255 leaves and its other defaults.
 """
 
 import time
@@ -30,6 +31,8 @@ _SCORED = 10_000
 
 
 class Task(NamedTuple):
+    """Rows to learn from and to be tested on."""
+
     X: np.ndarray
     y: np.ndarray
     X_test: np.ndarray
@@ -61,12 +64,12 @@ def fit(task: Task, k: int | str, **more) -> GPClassifier:
     rate = len(task.y_test) / (time.perf_counter() - started)
     nlp, error = scores(log_p, task.y_test)
     print(
-        f"K={clf.posterior_.n_neighbors} {clf.posterior_.rule}: {clf.n_iter_} steps, fit {took:.1f} s "
-        f"(+ imports {_IMPORTED:.1f} s); test NLP {nlp:.4f}, error {error:.4f}; prediction "
-        f"{rate:,.0f} rows/s",
+        f"K={clf.posterior_.n_neighbors} {clf.posterior_.rule}: {clf.n_iter_} steps, fit "
+        f"{took:.1f} s (+ imports {_IMPORTED:.1f} s); test NLP {nlp:.4f}, error {error:.4f}; "
+        f"prediction {rate:,.0f} rows/s",
         flush=True,
     )
-    clf.summary_ = nlp, error, took, rate
+    clf.summary_ = nlp, rate
     return clf
 
 
@@ -128,7 +131,9 @@ def curves(task: Task, path: str, steps: int, trees: int, seconds: float) -> Non
     ours = local_curve(task, steps)
     theirs = lightgbm_curve(task, trees, seconds)
     for name, points in (("local", ours), ("LightGBM", theirs)):
-        print(name, " ".join(f"{s:.1f}:{nlp:.4f}" for s, nlp in points[:: max(1, len(points) // 15)]))
+        print(
+            name, " ".join(f"{s:.1f}:{nlp:.4f}" for s, nlp in points[:: max(1, len(points) // 15)])
+        )
         plt.plot(*zip(*points, strict=True), label=name)
     start = max(10.0, ours[0][0])
     behind = [s for s, nlp in theirs if s >= start and nlp < best_by(ours, s)]
@@ -150,9 +155,9 @@ def sweep(task: Task, path: str, counts: list[int], **more) -> None:
 
     found = [fit(task, k, **more).summary_ for k in counts]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
-    left.semilogx(counts, [nlp for nlp, *_ in found], "o-", base=2)
+    left.semilogx(counts, [nlp for nlp, _ in found], "o-", base=2)
     left.set(xlabel="neighbours K", ylabel="NLP of held-out flights")
-    right.loglog(counts, [1e6 / rate for *_, rate in found], "o-", base=2)
+    right.loglog(counts, [1e6 / rate for _, rate in found], "o-", base=2)
     right.set(xlabel="neighbours K", ylabel="µs to predict a row")
     figure.savefig(path, dpi=150, bbox_inches="tight")
 

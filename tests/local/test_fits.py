@@ -37,7 +37,8 @@ def test_it_learns(fitted):
     assert not fitted.evidence_is_bound_
     assert fitted.kernel_.lengthscale[2] > 3.0 * fitted.kernel_.lengthscale[0]  # irrelevant
     history = fitted.history_
-    assert history["held_out_nlp"][-1] < history["held_out_nlp"][0]
+    assert history["bound"][-1] > history["bound"][0]
+    assert np.all(history["held_out_nlp"] < 0.6)
     assert len(fitted.posterior_.points) == 450
     # the sum of what each row's probability is given the others
     assert -fitted.log_evidence_ / 450 == pytest.approx(nlp(fitted), abs=0.1)
@@ -101,7 +102,7 @@ def test_far_from_all_rows_the_shares_of_the_classes():
 
 def test_awkward_rows_are_no_trouble():
     """Copies, a constant column, fewer rows than neighbours, many columns, one class around."""
-    with pytest.warns(match="constant"):
+    with pytest.warns(match="identical"):
         clf = local(max_iter=3).fit(np.zeros((40, 1)), np.arange(40) % 2)
     np.testing.assert_allclose(clf.predict_proba([[0.0]]), 0.5, atol=0.05)
     few = local(n_neighbors=100, max_iter=3).fit(X[:8], Y[:8])

@@ -52,7 +52,9 @@ def test_a_moving_metric_is_followed_without_a_new_tree():
     near = np.array([1.0, 1.2, 0.9])
     found = moving.nearest(X[:50], 10, near)
     assert moving._search is built
-    hits = [len(set(a) & set(b)) for a, b in zip(found, by_sorting(X, X[:50], near, 10), strict=True)]
+    hits = [
+        len(set(a) & set(b)) for a, b in zip(found, by_sorting(X, X[:50], near, 10), strict=True)
+    ]
     assert np.mean(hits) > 9.9
     moving.nearest(X[:50], 10, 5.0 * near)  # a common factor changes no order
     assert moving._search is built

@@ -175,6 +175,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     def _problem(
         self, X, targets: Targets, way: Way, dtype: np.dtype, warm: Warm | None
     ) -> Problem:
+        assert not isinstance(way.method, Local)
         rng = check_random_state(self.random_state)
         some = slice(None, None, max(1, len(X) // _ENOUGH_ROWS))
         spread = Standardiser.fitted(X[some], targets.weights[some]).scale

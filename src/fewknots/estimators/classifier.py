@@ -57,11 +57,14 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     method : str, default "auto"
         The inference method. Held by inducing points, O(NM²): "sparse_kl" (the paper's), "fitc_ep"
         (Generalized FITC), "sparse_mean_field", "two_stage", "ivm" (whose points are rows). Held by
-        all rows, O(N³): "full_kl", "ep", "mean_field", "laplace". "auto": full_kl up to 300 rows
-        unless inducing points are asked for, sparse_kl otherwise.
+        all rows, O(N³): "full_kl", "ep", "mean_field", "laplace". Not in the paper: "local", a
+        small Gaussian process among the nearest rows of every query (docs/local.md), for many rows
+        and fine structure. "auto": full_kl up to 300 rows unless inducing points are asked for,
+        sparse_kl otherwise.
     method_options : dict or None, default None
         "ep", "fitc_ep": {"sweeps": "parallel" or "sequential"}. "mean_field",
         "sparse_mean_field": {"predictor": "gaussian" or "monte_carlo"}. "ivm": {"revisits": bool}.
+        "local": {"inference": "laplace", "kl" or "ep"}, the method in each neighbourhood.
     n_inducing : int or "auto", default "auto"
         How many inducing points. "auto" grows with the cube root of the number of distinct rows
         ("ivm": twice as many).
@@ -70,6 +73,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     inducing_init : {"kmeans", "greedy", "random"}, default "kmeans"
         How to choose them otherwise: cluster centres, rows of greatest conditional variance, or
         rows at random.
+    n_neighbors : int or "auto", default "auto"
+        For "local": how many rows a neighbourhood has. "auto" is 48. Time grows with the square of
+        it, and at last with the cube.
     learn_kernel, learn_inducing : bool, default True
         Whether kernel parameters and inducing points move. With both False only q(u) is fitted.
     optimizer : {"auto", "collapsed", "lbfgs", "scg", "natural_gradient", "adam", "adadelta"}
@@ -134,10 +140,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     feature_names_in_ : array of str, if X had column names
     kernel_ : kernel with its learned parameters, in units of the standardised inputs
     inducing_points_ : array of shape (M, n_features), in the units of X; for methods without
-        inducing points the rows that hold the posterior
+        inducing points the rows that hold the posterior; not there for "local", which holds all
     method_ : str, the method used
     posterior_ : the belief about the latent function
-    log_evidence_ : float, the log evidence as the method gives it
+    log_evidence_ : float, the log evidence as the method gives it; for "local" the leave-one-out
+        log predictive probability, summed over the rows (above 4096 from as many of them)
     evidence_is_bound_ : bool, whether that is a lower bound
     evidence_gradient_ : its derivatives: `.kernel` for the logarithm of every kernel parameter,
         `.inducing_points` for every coordinate, in the units of X (not kept by `save`); None after

@@ -12,7 +12,7 @@ from ..data.blocks import row_slices
 from ..data.standardise import Standardiser
 from ..inference.sites import Rows
 from ..kernels import Kernel, as_kernel
-from ..likelihoods import Bernoulli
+from ..likelihoods import Bernoulli, Likelihood
 from ..local.method import Local
 from ..local.model import LocalModel
 from ..local.posterior import LocalPosterior
@@ -51,10 +51,12 @@ def check_warm(warm: Warm | None, way: Way) -> None:
 
 
 def fit_neighbours(
-    estimator: Any, table: Table, way: Way, likelihood: Bernoulli, warm: Warm | None
+    estimator: Any, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None
 ) -> tuple[Fitted, Reporter]:
     """Train a local model on a table; (what was found, who reported)."""
-    assert way.plan is not None and isinstance(way.method, Local)
+    assert way.plan is not None
+    assert isinstance(way.method, Local)
+    assert isinstance(likelihood, Bernoulli)
     if table.n_rows < 2:
         raise ValueError("method='local' needs at least two rows, each to predict the other.")
     dtype = resolve_dtype(estimator.dtype, minibatches=table.n_rows > _FEW_ROWS)

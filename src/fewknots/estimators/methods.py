@@ -24,8 +24,7 @@ from ..training.joint import fit_jointly
 from ..training.schedule import Plan
 from ..training.steps import STOCHASTIC
 
-AnyMethod = Method | Local
-
+AnyMethod = Method | Local  # the local one has a training of its own
 CLASSIFICATION: dict[str, Callable[..., AnyMethod]] = {
     "sparse_kl": SparseKL,
     "full_kl": FullKL,
@@ -65,7 +64,9 @@ def way_to_fit(method: AnyMethod, optimizer: str, n_active: int) -> Way:
     return Way(method, train, scg.maximise if by_scg else lbfgsb.maximise)
 
 
-def stochastic_optimizer(method: AnyMethod, optimizer: str, n_rows: int, streamed: bool) -> str | None:
+def stochastic_optimizer(
+    method: AnyMethod, optimizer: str, n_rows: int, streamed: bool
+) -> str | None:
     """The optimizer that goes by minibatches; None if the fit is to be in full batch."""
     if optimizer in STOCHASTIC:
         _check_has_q(method, optimizer)

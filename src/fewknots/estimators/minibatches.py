@@ -22,6 +22,7 @@ from ..inference.features import project
 from ..inference.sites import Rows
 from ..kernels import Kernel, as_kernel
 from ..likelihoods import Likelihood
+from ..local.method import Local
 from ..optimize.lbfgsb import maximise
 from ..posterior import GaussianPosterior, MixturePosterior
 from ..precision import computing_in, resolve_dtype, resolve_jitter
@@ -148,6 +149,7 @@ def fit_table(
     """Train `estimator`'s model on a table; (what was found, who reported)."""
     plan = way.plan
     assert plan is not None
+    assert not isinstance(way.method, Local)
     dtype = resolve_dtype(estimator.dtype, minibatches=True)
     saved, checkpoints = checkpoints_of(estimator, table, dtype)
     random_state = check_random_state(estimator.random_state)
@@ -193,6 +195,7 @@ def update(
     """
     plan = way.plan
     assert plan is not None
+    assert not isinstance(way.method, Local)
     dtype = np.dtype(warm.posterior.points.dtype)
     wide = np.dtype(np.float64)  # what all earlier rows have added up to is in this precision
     model = Model(warm.kernel, warm.posterior.points, likelihood)

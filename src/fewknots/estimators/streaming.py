@@ -128,11 +128,11 @@ class StreamingFits(GPEstimator):
         X, y = validate_data(self, with_numeric_columns(X), y, dtype=np.float64, reset=False)
         check_magnitude(X, getattr(self, "feature_names_in_", None))
         signs, weights = self._targets(X, y, sample_weight, self.classes_)
-        warm = Warm(self.kernel_, self.posterior_, self._standardiser)
         rows = Rows(self._standardiser(X), signs, weights)
         if isinstance(self.posterior_, LocalPosterior):
             self.posterior_, self.log_evidence_ = with_more_rows(self.posterior_, rows)
             return
+        warm = Warm(self.kernel_, self.posterior_, self._standardiser)
         plan = Plan("natural_gradient", min(len(X), _UPDATE_BATCH), _UPDATE_STEPS, None)
         way = Way(SparseKL(), plan=plan)
         so_far = self.log_evidence_

@@ -53,24 +53,24 @@ def pulled_back(
     through_variance = None
     if found.posterior_covariance is None:
         d_f = found.sensitivity.precision_to_mean * d_precision
-        response = times(prior.covariance, d_f)
-        d_pull = d_pull + response - times(
-            prior.covariance, shrunk(found.factor, found.precision, response)
-        )
     else:
         d_pull, d_precision = _settled_cotangents(found, d_pull, d_precision)
         d_f, d_marginal_variance = _row_cotangents(found, d_pull, d_precision)
         identity = jnp.eye(u.shape[1], dtype=u.dtype)
         P = identity - found.posterior_covariance * found.precision[:, None, :]
         through_variance = jnp.einsum("qki,qk,qkj->qij", P, d_marginal_variance, P)
-    kept = d_f - shrunk(found.factor, found.precision, times(prior.covariance, d_f))  # Pᵀ f̄
-    d_covariance = _outer(kept - d_mean * u, slope) + _outer(d_variance * u, u)
-    if through_variance is not None:
+    response = times(prior.covariance, d_f)
+    lost = shrunk(found.factor, found.precision, response)  # Pᵀ f̄ = f̄ - lost, Σ f̄ = K Pᵀ f̄
+    d_covariance = _outer(d_f - lost - d_mean * u, slope) + _outer(d_variance * u, u)
+    if through_variance is None:
+        d_pull = d_pull + response - times(prior.covariance, lost)
+    else:
         d_covariance = d_covariance + through_variance
     s = found.sensitivity
     return PriorCotangents(
         Covariances(d_covariance, d_mean * slope - 2.0 * d_variance * u, variance_cotangent),
-        jnp.sum(mean_cotangent) + jnp.sum(s.slope_to_mean * d_pull + s.precision_to_mean * d_precision),
+        jnp.sum(mean_cotangent)
+        + jnp.sum(s.slope_to_mean * d_pull + s.precision_to_mean * d_precision),
     )
 
 

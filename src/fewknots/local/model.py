@@ -1,4 +1,4 @@
-"""The local model: what is learned, its predictions for queries, and their score with derivatives."""
+"""The local model: what is learned, predictions for queries, their score and its derivatives."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -50,7 +50,7 @@ class Score(NamedTuple):
     gradient: LocalModel
 
 
-def gathered(rows: Rows, near: Int[Array, "Q K"]) -> tuple[Float[Array, "Q K D"], Labelled]:
+def gathered(rows: Rows, near: Int[AnyArray, "Q K"]) -> tuple[Float[Array, "Q K D"], Labelled]:
     """The neighbours with these numbers; a number below zero is none, a copy without weight."""
     found = jnp.maximum(near, 0)
     weights = jnp.where(near < 0, 0.0, jnp.asarray(rows.weights)[found])

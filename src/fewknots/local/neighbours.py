@@ -17,7 +17,6 @@ the product form finds twice as many rows as are asked for, and differences choo
 from functools import partial
 from typing import Protocol, runtime_checkable
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -132,9 +131,7 @@ def _smallest(distances: Float[Array, "Q N"], k: int) -> Int[Array, "Q k"]:
     return (chunk * _CHUNK + places % _CHUNK).astype(jnp.int32)
 
 
-def without(
-    own: Int[np.ndarray, " Q"], found: Int[np.ndarray, "Q k"]
-) -> Int[np.ndarray, "Q k-1"]:
+def without(own: Int[np.ndarray, " Q"], found: Int[np.ndarray, "Q k"]) -> Int[np.ndarray, "Q k-1"]:
     """The neighbours of rows among all rows, themselves left out.
 
     A row with many copies may not be among its own neighbours; then the last of those goes.

@@ -222,17 +222,19 @@ class _Training:
             rng = np.random.default_rng(self.run.seed)
             numbers = np.sort(rng.choice(len(numbers), _MOST_EVIDENCE_ROWS, replace=False))
         some = Rows(*(column[numbers] for column in rows))
-        share = float(np.sum(some.weights, dtype=np.float64) / np.sum(rows.weights, dtype=np.float64))
+        share = float(
+            np.sum(some.weights, dtype=np.float64) / np.sum(rows.weights, dtype=np.float64)
+        )
         return self._log_prob(some, self._around(numbers)) / share
 
     def _log_prob(self, queries: Rows, near: Int[np.ndarray, "Q K"]) -> float:
         model, total, size = self._model(), 0.0, block_size(near.shape[1])
         for some in row_slices(len(queries.y), size):
-            X, around = padded(queries.X[some], size), padded(near[some], size)
+            X, y, around = (padded(a[some], size) for a in (queries.X, queries.y, near))
             found = latent(self.run.rule, self.run.likelihood, model, self.rows, X, around)
-            mean, variance = (np.asarray(part)[: some.stop - some.start] for part in found)
-            tilted = self.run.likelihood.tilted(jnp.asarray(queries.y[some]), mean, variance)
-            total += float(np.sum(queries.weights[some] * np.asarray(tilted.log_prob, np.float64)))
+            tilted = self.run.likelihood.tilted(jnp.asarray(y), *found)
+            log_prob = np.asarray(tilted.log_prob, np.float64)[: some.stop - some.start]
+            total += float(queries.weights[some] @ log_prob)
         return total
 
     # --- checkpoints --------------------------------------------------------------------------
@@ -258,7 +260,9 @@ class _Training:
             done, steps = standing["done"], self.run.plan.steps
             pace = Pace(done, min(pace.share(done), done / steps), steps)
         self.standing = Standing(**(standing | {"pace": pace, "scores": tuple(standing["scores"])}))
-        named = {name: column for name, column in saved.arrays.items() if name.startswith("history.")}
+        named = {
+            name: column for name, column in saved.arrays.items() if name.startswith("history.")
+        }
         self.report.take_up({name.removeprefix("history."): c for name, c in named.items()})
         return saved.arrays["search.scale"]
 
