@@ -70,6 +70,7 @@ def _exp_jvp(primals, tangents):
     return value, value * dx
 
 
+@jax.custom_jvp
 def log1p(z: Float[Array, "..."]) -> Float[Array, "..."]:
     """log(1 + z) = k log 2 + 2 atanh(s), where 1 + z = 2ᵏ m with m ∈ [√½, √2)."""
     if z.dtype != np.float64:
@@ -81,6 +82,12 @@ def log1p(z: Float[Array, "..."]) -> Float[Array, "..."]:
     near = k == 0
     s = jnp.where(near, z, m - 1.0) / jnp.where(near, 2.0 + z, m + 1.0)
     return k.astype(np.float64) * math.log(2.0) + 2.0 * s * horner(_ATANH, s * s)
+
+
+@log1p.defjvp
+def _log1p_jvp(primals, tangents):
+    (z,), (dz,) = primals, tangents
+    return log1p(z), dz / (1.0 + z)  # autodiff would stop at the bits
 
 
 def horner(coefficients: tuple[float, ...], x: Float[Array, "..."]) -> Float[Array, "..."]:

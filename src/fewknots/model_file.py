@@ -27,14 +27,17 @@ from .header_values import (
     value_of,
 )
 from .kernels import Kernel
-from .posterior import GaussianPosterior, MixturePosterior
+from .likelihoods import LINKS, Bernoulli
+from .local.model import RULES
+from .local.posterior import LocalPosterior
+from .posterior import GaussianPosterior, MixturePosterior, Posterior
 from .precision import DEVICES
 
 if TYPE_CHECKING:
     from .estimators.base import GPEstimator
 
 FORMAT_VERSION = 1
-_POSTERIORS = {cls.__name__: cls for cls in (GaussianPosterior, MixturePosterior)}
+_POSTERIORS = {cls.__name__: cls for cls in (GaussianPosterior, MixturePosterior, LocalPosterior)}
 _HISTORY = {"iteration": np.int64, "seconds": np.float64, "bound": np.float64}
 _HISTORY_OF_SOME = {"held_out_nlp": np.float64}
 # Folders are of the machine that trained the model: fitting it again must not write there.
@@ -71,6 +74,7 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
         "arguments": _of_the_model(encode_arguments(estimator.get_params(deep=False))),
         "kernel": encode_kernel(estimator.kernel_),
         "posterior": type(estimator.posterior_).__name__,
+        "local": _local_settings(estimator.posterior_),
         "targets": estimator._targets_header(encode_array),
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else list(names),
@@ -112,6 +116,7 @@ def load(path: str | PathLike[str]) -> "Any":
 
 def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator":
     from .estimators import GPClassifier, GPRegressor
+    from .estimators.fitted_attributes import set_points
 
     classes = {cls.__name__: cls for cls in (GPClassifier, GPRegressor)}
     cls = named("estimator", header["estimator"], classes)
@@ -132,7 +137,7 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
     estimator.kernel_ = decode_kernel(header["kernel"])
     check_fitted(estimator.kernel_, n_features)
     estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
-    estimator.inducing_points_ = estimator._standardiser.undo(estimator.posterior_.points)
+    set_points(estimator)
     estimator._restore_targets(header["targets"], decode_array)
     training = header["training"]
     estimator.method_ = value_of(training, "method", str)
@@ -165,12 +170,14 @@ def _with_table(estimator: "GPEstimator", header, arrays) -> "Any":
     return TableModel.restored(estimator, header["table"], arrays)
 
 
-def _restore_posterior(header, arrays, kernel: Kernel) -> GaussianPosterior | MixturePosterior:
+def _restore_posterior(header, arrays, kernel: Kernel) -> Posterior:
     cls = named("posterior", header["posterior"], _POSTERIORS)
     points = arrays["posterior.points"]
     dtype = points.dtype
     if dtype not in (np.float32, np.float64):
         raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
+    if cls is LocalPosterior:
+        return _restore_local(header, arrays, kernel)
     shapes = {
         "points": (len(points), header["n_features"]),
         "projection": (len(points), len(points)),
@@ -184,6 +191,34 @@ def _restore_posterior(header, arrays, kernel: Kernel) -> GaussianPosterior | Mi
     if any(part.size == 0 for part in parts.values()):
         raise ModelFileError("its posterior is empty.")
     return cls(kernel, **parts)
+
+
+def _local_settings(posterior: Posterior) -> dict[str, int | str] | None:
+    return posterior.settings() if isinstance(posterior, LocalPosterior) else None
+
+
+def _restore_local(header, arrays, kernel: Kernel) -> LocalPosterior:
+    settings = header["local"]
+    n_rows, dtype = len(arrays["posterior.points"]), arrays["posterior.points"].dtype
+    if n_rows == 0:
+        raise ModelFileError("its posterior is empty.")
+    signs = _array(arrays, "posterior.signs", np.int8, (n_rows,))
+    if not np.all(np.abs(signs) == 1):
+        raise ModelFileError("array 'posterior.signs' holds other numbers than -1 and 1.")
+    n_neighbors = settings["n_neighbors"]
+    if not isinstance(n_neighbors, int) or n_neighbors < 1:
+        raise ModelFileError(f"n_neighbors is {n_neighbors!r}, not a number of rows.")
+    return LocalPosterior(
+        kernel,
+        _array(arrays, "posterior.points", dtype, (n_rows, header["n_features"])),
+        signs,
+        _array(arrays, "posterior.weights", dtype, (n_rows,)),
+        _array(arrays, "posterior.mean", dtype, ()),
+        _array(arrays, "posterior.sharpness", dtype, ()),
+        n_neighbors,
+        named("local inference", settings["rule"], {rule: rule for rule in RULES}),
+        Bernoulli(named("likelihood", settings["link"], {link: link for link in LINKS})),
+    )
 
 
 def _array(arrays, name, dtype, shape) -> np.ndarray:

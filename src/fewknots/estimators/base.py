@@ -21,6 +21,7 @@ from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeri
 from ..inference.sites import Rows
 from ..kernels import as_kernel
 from ..likelihoods import Likelihood
+from ..local.method import Local
 from ..precision import (
     DEVICES,
     computing_in,
@@ -34,6 +35,7 @@ from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
 from .fitted_attributes import set_attributes, tell_of_trouble
 from .in_rounds import fit_table_in_rounds
+from .local_fits import check_warm, fit_neighbours
 from .methods import ROUNDS, Way, check_weights
 from .minibatches import Table, Warm, check_same_width, fit_table, table_in_memory
 from .parameters import number, one_of, switch, whole_number
@@ -95,6 +97,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         y, weights = self._targets(X, y, sample_weight, *known)
         way = self._way(len(X))
         check_weights(way.method, weights)
+        check_warm(warm, way)
         if way.plan is not None:  # finding equal rows among many costs more than it saves
             counted = weights > 0
             if not counted.all():
@@ -135,8 +138,12 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _fit_table(self, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None) -> None:
         assert way.plan is not None
-        in_rounds = way.plan.optimizer == ROUNDS or table.feed is None
-        fit = fit_table_in_rounds if in_rounds else fit_table
+        if isinstance(way.method, Local):
+            fit = fit_neighbours
+        elif way.plan.optimizer == ROUNDS or table.feed is None:
+            fit = fit_table_in_rounds
+        else:
+            fit = fit_table
         fitted, reporter = fit(self, table, way, likelihood, warm)
         self._keep(fitted, way, reporter)
 
@@ -177,6 +184,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     def _problem(
         self, X, targets: Targets, way: Way, dtype: np.dtype, warm: Warm | None
     ) -> Problem:
+        assert not isinstance(way.method, Local)
         rng = check_random_state(self.random_state)
         some = slice(None, None, max(1, len(X) // _ENOUGH_ROWS))
         spread = Standardiser.fitted(X[some], targets.weights[some]).scale

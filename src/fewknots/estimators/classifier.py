@@ -14,10 +14,12 @@ from ..exceptions import ModelFileError
 from ..export import to_onnx
 from ..inducing import automatic_count
 from ..likelihoods import LINKS, Bernoulli
+from ..local.method import Local
 from ..precision import on_device
 from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
 from .base import Targets
+from .local_fits import local_plan
 from .methods import (
     CLASSIFICATION,
     OPTIMIZERS,
@@ -25,6 +27,7 @@ from .methods import (
     Way,
     check_inducing,
     check_link,
+    check_not_local,
     rounds_optimizer,
     stochastic_optimizer,
     way_to_fit,
@@ -59,11 +62,14 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     method : str, default "auto"
         The inference method. Held by inducing points, O(NM²): "sparse_kl" (the paper's), "fitc_ep"
         (Generalized FITC), "sparse_mean_field", "two_stage", "ivm" (whose points are rows). Held by
-        all rows, O(N³): "full_kl", "ep", "mean_field", "laplace". "auto": full_kl up to 300 rows
-        unless inducing points are asked for, sparse_kl otherwise.
+        all rows, O(N³): "full_kl", "ep", "mean_field", "laplace". Not in the paper: "local", a
+        small Gaussian process among the nearest rows of every query (docs/local.md), for many rows
+        and fine structure. "auto": full_kl up to 300 rows unless inducing points are asked for,
+        sparse_kl otherwise.
     method_options : dict or None, default None
         "ep", "fitc_ep": {"sweeps": "parallel" or "sequential"}. "mean_field",
         "sparse_mean_field": {"predictor": "gaussian" or "monte_carlo"}. "ivm": {"revisits": bool}.
+        "local": {"inference": "laplace", "kl" or "ep"}, the method in each neighbourhood.
     n_inducing : int or "auto", default "auto"
         How many inducing points. "auto" grows with the cube root of the number of distinct rows
         ("ivm": twice as many).
@@ -72,6 +78,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     inducing_init : {"kmeans", "greedy", "random"}, default "kmeans"
         How to choose them otherwise: cluster centres, rows of greatest conditional variance, or
         rows at random.
+    n_neighbors : int or "auto", default "auto"
+        For "local": how many rows a neighbourhood has. "auto" is 48. Time grows with the square of
+        it, and at last with the cube.
     learn_kernel, learn_inducing : bool, default True
         Whether kernel parameters and inducing points move. With both False only q(u) is fitted.
     optimizer : str, default "auto"
@@ -137,10 +146,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     feature_names_in_ : array of str, if X had column names
     kernel_ : kernel with its learned parameters, in units of the standardised inputs
     inducing_points_ : array of shape (M, n_features), in the units of X; for methods without
-        inducing points the rows that hold the posterior
+        inducing points the rows that hold the posterior; not there for "local", which holds all
     method_ : str, the method used
     posterior_ : the belief about the latent function
-    log_evidence_ : float, the log evidence as the method gives it
+    log_evidence_ : float, the log evidence as the method gives it; for "local" the leave-one-out
+        log predictive probability, summed over the rows (above 4096 from as many of them)
     evidence_is_bound_ : bool, whether that is a lower bound
     evidence_gradient_ : its derivatives: `.kernel` for the logarithm of every kernel parameter,
         `.inducing_points` for every coordinate, in the units of X (not kept by `save`); None after
@@ -170,6 +180,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         n_inducing="auto",
         inducing_points=None,
         inducing_init="kmeans",
+        n_neighbors="auto",
         learn_kernel=True,
         learn_inducing=True,
         optimizer="auto",
@@ -198,6 +209,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         self.n_inducing = n_inducing
         self.inducing_points = inducing_points
         self.inducing_init = inducing_init
+        self.n_neighbors = n_neighbors
         self.learn_kernel = learn_kernel
         self.learn_inducing = learn_inducing
         self.optimizer = optimizer
@@ -227,8 +239,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         one_of("likelihood", self.likelihood, LINKS)
         one_of("method", self.method, ("auto", *CLASSIFICATION))
         one_of("optimizer", self.optimizer, OPTIMIZERS)
-        if not (isinstance(self.batch_size, str) and self.batch_size == "auto"):
-            whole_number("batch_size", self.batch_size, 1)
+        for name in ("batch_size", "n_neighbors"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value == "auto"):
+                whole_number(name, value, 1)
         if self.max_time is not None:
             number("max_time", self.max_time, positive=True)
         if self.validation_fraction is not None:
@@ -265,6 +279,14 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         method = with_options(CLASSIFICATION[name], name, self.method_options)
         check_link(method, self.likelihood)
         check_inducing(method, self.n_inducing, self.inducing_points)
+        if isinstance(method, Local):
+            if on_cluster:
+                raise ValueError(
+                    "method='local' keeps its rows in one place and does not fit to Dask "
+                    "collections. Fit it to rows in memory, or use method='sparse_kl'."
+                )
+            return Way(method, plan=self._local_plan(n_rows))
+        check_not_local(method, self.n_neighbors)
         if on_cluster:
             optimizer: str | None = rounds_optimizer(method, self.optimizer)
         else:
@@ -274,6 +296,14 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         automatic = self.n_inducing == "auto"
         n_active = 2 * automatic_count(n_rows) if automatic else self.n_inducing
         return way_to_fit(method, self.optimizer, n_active)
+
+    def _local_plan(self, n_rows: int) -> Plan:
+        if self.optimizer not in ("auto", "adam"):
+            raise ValueError(
+                f"method='local' is trained by optimizer='adam', got {self.optimizer!r}. Leave "
+                "it at 'auto'."
+            )
+        return local_plan(n_rows, self.batch_size, self.max_iter, self.max_time)
 
     def _plan(self, optimizer: str, n_rows: int) -> Plan:
         points = self._count_points(n_rows)

@@ -7,14 +7,15 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import InterruptedFitWarning, NumericalWarning
-from ..inference.method import Method
+from ..local.posterior import LocalPosterior
 from ..optimize.lbfgsb import Status
 from ..precision import resolve_jitter
 from ..training.full_batch import Fitted
+from .methods import AnyMethod
 
 
 def set_attributes(
-    estimator: Any, fitted: Fitted, method: Method, history: dict[str, np.ndarray]
+    estimator: Any, fitted: Fitted, method: AnyMethod, history: dict[str, np.ndarray]
 ) -> None:
     """The attributes that end in an underscore; what they mean is in the estimators' docstrings."""
     standardiser = estimator._standardiser
@@ -22,7 +23,7 @@ def set_attributes(
     estimator._likelihood = fitted.model.likelihood
     estimator.posterior_ = fitted.posterior
     estimator.kernel_ = fitted.model.kernel
-    estimator.inducing_points_ = standardiser.undo(fitted.posterior.points)
+    set_points(estimator)
     gradient = fitted.gradient
     if gradient is not None and gradient.inducing_points is not None:
         gradient = gradient._replace(inducing_points=gradient.inducing_points / standardiser.scale)
@@ -33,6 +34,17 @@ def set_attributes(
     estimator.n_evaluations_ = fitted.evaluations
     estimator.converged_ = fitted.status is Status.CONVERGED
     estimator.history_ = history
+
+
+def set_points(estimator: Any) -> None:
+    """The points that hold the posterior, in the user's units.
+
+    Not for a local one: those are all the training rows, and a copy of them serves nobody.
+    """
+    estimator.__dict__.pop("inducing_points_", None)
+    if not isinstance(estimator.posterior_, LocalPosterior):
+        points = estimator._standardiser.undo(estimator.posterior_.points)
+        estimator.inducing_points_ = points
 
 
 def tell_of_trouble(estimator: Any, fitted: Fitted, interrupted: bool) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from ..inference.sites import Rows
 from ..likelihoods import Likelihood
+from ..local.method import Local
 from ..optimize.lbfgsb import maximise
 from ..precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
 from ..progress import Reporter
@@ -46,6 +47,7 @@ def fit_table_in_rounds(
     plan = way.plan
     assert plan is not None
     assert table.summation is not None
+    assert not isinstance(way.method, Local)
     if getattr(estimator, "validation_fraction", None) is not None:
         raise ValueError(
             "validation_fraction is for minibatches, and training in rounds has none. Leave it out."

@@ -16,6 +16,7 @@ from ..inference.regression import SVI, Exact, Titsias
 from ..inference.sparse_kl import SparseKL
 from ..inference.sparse_mean_field import SparseMeanField
 from ..inference.two_stage import TwoStage
+from ..local.method import Local
 from ..optimize import lbfgsb, scg
 from ..training.full_batch import Fitted, Problem, Report, fit_collapsed
 from ..training.ivm import ivm_trainer
@@ -23,7 +24,8 @@ from ..training.joint import fit_jointly
 from ..training.schedule import Plan
 from ..training.steps import STOCHASTIC
 
-CLASSIFICATION: dict[str, Callable[..., Method]] = {
+AnyMethod = Method | Local  # the local one has a training of its own
+CLASSIFICATION: dict[str, Callable[..., AnyMethod]] = {
     "sparse_kl": SparseKL,
     "full_kl": FullKL,
     "ep": EP,
@@ -33,6 +35,7 @@ CLASSIFICATION: dict[str, Callable[..., Method]] = {
     "two_stage": TwoStage,
     "laplace": Laplace,
     "ivm": IVM,
+    "local": Local,
 }
 REGRESSION: dict[str, Callable[..., Method]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
 ROUNDS = "rounds"
@@ -45,14 +48,14 @@ _PROBIT_ONLY = (*_MEAN_FIELD, TwoStage)  # a step function seen through Gaussian
 class Way(NamedTuple):
     """How a fit is done: in full batch by `train`, or by minibatches after `plan`."""
 
-    method: Method
+    method: AnyMethod
     train: Callable[[Problem, Report], Fitted] = fit_collapsed
     maximise: lbfgsb.Maximise = lbfgsb.maximise
     iterations: int = 1000  # at most, unless the user says
     plan: Plan | None = None
 
 
-def way_to_fit(method: Method, optimizer: str, n_active: int) -> Way:
+def way_to_fit(method: AnyMethod, optimizer: str, n_active: int) -> Way:
     """The full-batch training that `optimizer` means for this method."""
     if optimizer == "lbfgs":
         _check_has_q(method, optimizer)
@@ -62,7 +65,9 @@ def way_to_fit(method: Method, optimizer: str, n_active: int) -> Way:
     return Way(method, train, scg.maximise if by_scg else lbfgsb.maximise)
 
 
-def stochastic_optimizer(method: Method, optimizer: str, n_rows: int, streamed: bool) -> str | None:
+def stochastic_optimizer(
+    method: AnyMethod, optimizer: str, n_rows: int, streamed: bool
+) -> str | None:
     """The optimizer that goes by minibatches; None if the fit is to be in full batch."""
     if optimizer in (ROUNDS, *STOCHASTIC) and not (streamed and optimizer == ROUNDS):
         _check_has_q(method, optimizer)
@@ -79,7 +84,7 @@ def stochastic_optimizer(method: Method, optimizer: str, n_rows: int, streamed: 
     return "natural_gradient" if many and isinstance(method, SparseKL) else None
 
 
-def rounds_optimizer(method: Method, optimizer: str) -> str:
+def rounds_optimizer(method: AnyMethod, optimizer: str) -> str:
     """The optimizer that goes by rounds over rows on a cluster."""
     if not isinstance(method, SparseKL) or optimizer not in ("auto", ROUNDS, *STOCHASTIC):
         raise ValueError(
@@ -90,7 +95,7 @@ def rounds_optimizer(method: Method, optimizer: str) -> str:
     return ROUNDS if optimizer == "auto" else optimizer
 
 
-def _check_has_q(method: Method, optimizer: str) -> None:
+def _check_has_q(method: AnyMethod, optimizer: str) -> None:
     if not isinstance(method, SparseKL):
         raise ValueError(
             f"optimizer={optimizer!r} moves q(u) together with the kernel, which "
@@ -104,7 +109,7 @@ def way_to_regress(name: str) -> Way:
     return Way(REGRESSION[name](), train)
 
 
-def check_link(method: Method, link: str) -> None:
+def check_link(method: AnyMethod, link: str) -> None:
     """Some methods are derived for the probit."""
     if isinstance(method, _PROBIT_ONLY) and link != "probit":
         raise ValueError(
@@ -113,7 +118,7 @@ def check_link(method: Method, link: str) -> None:
         )
 
 
-def check_inducing(method: Method, n_inducing: Any, inducing_points: Any) -> None:
+def check_inducing(method: AnyMethod, n_inducing: Any, inducing_points: Any) -> None:
     """A method must not be given inducing points that it would not use."""
     if isinstance(method, IVM) and inducing_points is not None:
         raise ValueError(
@@ -130,7 +135,15 @@ def check_inducing(method: Method, n_inducing: Any, inducing_points: Any) -> Non
         )
 
 
-def with_options(cls: Callable[..., Method], name: str, options: Any) -> Method:
+def check_not_local(method: AnyMethod, n_neighbors: Any) -> None:
+    """A number of neighbours must not be given to a method that would not use it."""
+    if n_neighbors != "auto":
+        raise ValueError(
+            f"n_neighbors is for method='local', but the method is {method.name!r}. Leave it out."
+        )
+
+
+def with_options(cls: Callable[..., AnyMethod], name: str, options: Any) -> AnyMethod:
     """The method with its options, or an error that lists what it has."""
     if options is None:
         return cls()
@@ -151,7 +164,7 @@ def with_options(cls: Callable[..., Method], name: str, options: Any) -> Method:
     return cls(**options)
 
 
-def check_weights(method: Method, weights: np.ndarray) -> None:
+def check_weights(method: AnyMethod, weights: np.ndarray) -> None:
     """Refuse weights that the method's mathematics does not allow."""
     others = "method='full_kl' or 'sparse_kl', which take any weights"
     if method.weights == "whole" and np.any(weights != np.round(weights)):

@@ -22,6 +22,7 @@ from ..inference.features import project
 from ..inference.sites import Rows
 from ..kernels import Kernel, as_kernel
 from ..likelihoods import Likelihood
+from ..local.method import Local
 from ..optimize.lbfgsb import maximise
 from ..posterior import GaussianPosterior, MixturePosterior
 from ..precision import computing_in, resolve_dtype, resolve_jitter
@@ -154,12 +155,13 @@ def fit_table(
     plan = way.plan
     assert plan is not None
     assert table.feed is not None
+    assert not isinstance(way.method, Local)
     dtype = resolve_dtype(estimator.dtype, minibatches=True)
     saved, checkpoints = checkpoints_of(estimator, table, dtype)
     random_state = check_random_state(estimator.random_state)
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     rng = np.random.default_rng(seed)
-    left_out = _held_out(estimator.validation_fraction, table.n_rows, rng)
+    left_out = held_out_rows(estimator.validation_fraction, table.n_rows, rng)
     sample = drawn_sample(estimator, table, rng)
     model = starting_model(estimator, table, sample, likelihood, saved, warm, seed, dtype)
     with ExitStack() as stack:
@@ -198,6 +200,7 @@ def update(
     """
     plan = way.plan
     assert plan is not None
+    assert not isinstance(way.method, Local)
     dtype = np.dtype(warm.posterior.points.dtype)
     wide = np.dtype(np.float64)  # what all earlier rows have added up to is in this precision
     model = Model(warm.kernel, warm.posterior.points, likelihood)
@@ -279,7 +282,7 @@ def starting_model(
     return model if saved is None else unflattened("model", model, saved.arrays)
 
 
-def _held_out(fraction: float | None, n_rows: int, rng: np.random.Generator) -> np.ndarray:
+def held_out_rows(fraction: float | None, n_rows: int, rng: np.random.Generator) -> np.ndarray:
     """The numbers of the rows kept apart, in ascending order."""
     if fraction is None:
         return np.zeros(0, np.int64)

@@ -19,10 +19,12 @@ from ..distributed.collections import is_dask
 from ..inference.sites import Rows
 from ..inference.sparse_kl import SparseKL
 from ..likelihoods import Bernoulli
+from ..local.posterior import LocalPosterior
 from ..posterior import GaussianPosterior
 from ..precision import on_device
 from ..training.schedule import Plan
 from .base import GPEstimator
+from .local_fits import with_more_rows
 from .methods import Way
 from .minibatches import Warm, check_same_width, table_on_disk, update
 from .on_cluster import fit_on_cluster
@@ -57,7 +59,8 @@ class StreamingFits(GPEstimator):
 
         The rows are read once to check them, standardise them and copy them to a scratch file (in
         `checkpoint`, or in the system's temporary folder), and from there in random order while
-        training goes on. Memory does not grow with their number.
+        training goes on. Memory does not grow with their number, except with method="local", which
+        keeps all rows.
 
         source : path of a Parquet, CSV, TSV or Arrow/Feather file, a folder of them, a pattern such
             as "flights/*.parquet" or a list of paths; a 2-D array, np.memmap or .npy file; or a
@@ -108,8 +111,9 @@ class StreamingFits(GPEstimator):
 
         The first call fits to its rows; it needs `classes`, both labels there will ever be, and
         should see enough rows to learn kernel and inducing points from. Every later call lets its
-        rows inform the posterior of all rows before, and moves neither. After `fit`, or `load`,
-        every call is a later one. (To learn everything again from where it stands: `warm_start`.)
+        rows inform the posterior of all rows before, and moves neither; with method="local" they
+        join the rows in which neighbours are looked for. After `fit`, or `load`, every call is a
+        later one. (To learn everything again from where it stands: `warm_start`.)
         """
         if not hasattr(self, "posterior_"):
             if classes is None:
@@ -124,7 +128,7 @@ class StreamingFits(GPEstimator):
                 f"classes is {np.unique(classes).tolist()}, but in the first call it was "
                 f"{self.classes_.tolist()}."
             )
-        if not isinstance(self.posterior_, GaussianPosterior):
+        if not isinstance(self.posterior_, GaussianPosterior | LocalPosterior):
             raise ValueError(
                 "partial_fit continues a Gaussian posterior, which method_options="
                 "{'predictor': 'monte_carlo'} does not give."
@@ -132,8 +136,11 @@ class StreamingFits(GPEstimator):
         X, y = validate_data(self, with_numeric_columns(X), y, dtype=np.float64, reset=False)
         check_magnitude(X, getattr(self, "feature_names_in_", None))
         signs, weights = self._targets(X, y, sample_weight, self.classes_)
-        warm = Warm(self.kernel_, self.posterior_, self._standardiser)
         rows = Rows(self._standardiser(X), signs, weights)
+        if isinstance(self.posterior_, LocalPosterior):
+            self.posterior_, self.log_evidence_ = with_more_rows(self.posterior_, rows)
+            return
+        warm = Warm(self.kernel_, self.posterior_, self._standardiser)
         plan = Plan("natural_gradient", min(len(X), _UPDATE_BATCH), _UPDATE_STEPS, None)
         way = Way(SparseKL(), plan=plan)
         so_far = self.log_evidence_

@@ -1,0 +1,72 @@
+r"""Expectation propagation in every neighbourhood (inference/ep.py), all sites in parallel.
+
+With the cavity N(μ₋, s) and Ẑ's derivatives α, c there, the marginal, slope and precision of a row
+of weight w are
+
+    μ = μ₋ + sα,   σ² = s - s²c,   a = wα,   b = wc/(1 - sc),
+
+so that the site's derivatives for (μ, σ²) are those for (μ₋, s) times the inverse of a 2×2 matrix.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from ..likelihoods import Bernoulli
+from .neighbourhood import Covariances, Labelled
+from .settled import Marginals, Matrix, Sensitivity, Settled, Targets, by_row, settle
+
+
+def expectation_propagation(
+    prior: Covariances, labels: Labelled, likelihood: Bernoulli, mean: Any, tolerance: float
+) -> Settled:
+    """The sites that leave every row's tilted mean and variance."""
+    copies = jnp.where(labels.weights > 0, labels.weights, 1.0)
+
+    def cavity(now: Marginals, precision: Matrix) -> tuple[Matrix, Matrix]:
+        b = precision / copies
+        left = 1.0 - b * now.variance
+        # one copy's slope is α/w: taking it out moves the mean by -σ²(g - bμ)/(1 - bσ²)
+        return mean + now.centred - now.variance * now.slope / copies / left, now.variance / left
+
+    def targets(now: Marginals, precision: Matrix) -> Targets:
+        s_mean, s = cavity(now, precision)
+        tilted = by_row(likelihood.tilted, labels.y, s_mean, s)
+        kept = 1.0 - s * tilted.curvature
+        new_precision = labels.weights * tilted.curvature / kept
+        # g = w(α + cμ₋)/(1 - sc) has, at the present mean, the slope g - bμ
+        ahead = tilted.slope + tilted.curvature * (s_mean - mean - now.centred)
+        return Targets(labels.weights * ahead / kept, new_precision, 1.0)
+
+    found, precision = settle(prior, targets, tolerance)
+    s_mean, s = cavity(found, precision)
+    return Settled(
+        found.slope,
+        precision,
+        found.factor,
+        found.covariance,
+        _sensitivity(likelihood, labels, s_mean, s),
+    )
+
+
+def _sensitivity(likelihood: Bernoulli, labels: Labelled, mean: Matrix, s: Matrix) -> Sensitivity:
+    def of_cavity(mean, s):
+        tilted = by_row(likelihood.tilted, labels.y, mean, s)
+        slope, c = tilted.slope, tilted.curvature
+        marginal = (mean + s * slope, s * (1.0 - s * c))
+        return marginal, (labels.weights * slope, labels.weights * c / (1.0 - s * c))
+
+    one, zero = jnp.ones_like(s), jnp.zeros_like(s)
+    _, ((mm, vm), (am, bm)) = jax.jvp(of_cavity, (mean, s), (one, zero))  # for μ₋
+    _, ((ms, vs), (as_, bs)) = jax.jvp(of_cavity, (mean, s), (zero, one))  # for s
+    determinant = mm * vs - ms * vm
+
+    def for_marginal(by_mean, by_s):
+        """(∂/∂μ, ∂/∂σ²) from (∂/∂μ₋, ∂/∂s)."""
+        return (
+            (by_mean * vs - by_s * vm) / determinant,
+            (by_s * mm - by_mean * ms) / determinant,
+        )
+
+    return Sensitivity(*for_marginal(am, as_), *for_marginal(bm, bs))

@@ -1,0 +1,106 @@
+r"""The derivative of a prediction for the prior it was made with, through the settled sites.
+
+A change dK of the prior, and dm of its mean, moves the marginals by (neighbourhood.py's symbols)
+
+    df  = P dK α + Σ p,                        p = dg - f db,
+    dσ² = diag(P dK Pᵀ) - (Σ∘Σ) db,
+
+and these move the sites, by their sensitivity (settled.py) with A = ∂a/∂μ + b:
+
+    p  = A df + (∂a/∂σ²) dσ² + (A - b) dm,     db = (∂b/∂μ)(df + dm) + (∂b/∂σ²) dσ².
+
+The prediction itself changes by, with v = P k,
+
+    dmean = dm + αᵀdk + vᵀp - uᵀdK α,
+    dvariance = dk(x, x) - 2uᵀdk + uᵀdK u - Σ_i v_i² db_i.
+
+So its cotangents p̄, b̄ for the sites solve a linear system, which is iterated with nothing but
+products of Σ and vectors; then K̄ is a matrix of low rank and Pᵀ diag(σ̄²) P. For Laplace, where
+nothing depends on σ² and A = 0, there is nothing to iterate and Σ is not needed.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from .neighbourhood import Covariances, LocalPrediction, shrunk, times
+from .settled import Matrix, Settled
+
+_PASSES = 40
+
+
+class PriorCotangents(NamedTuple):
+    """What a change of the prior is worth."""
+
+    covariances: Covariances
+    mean: Float[Array, ""]
+
+
+def pulled_back(
+    prior: Covariances,
+    found: Settled,
+    prediction: LocalPrediction,
+    mean_cotangent: Float[Array, " Q"],
+    variance_cotangent: Float[Array, " Q"],
+) -> PriorCotangents:
+    """From cotangents of each query's mean and variance to those of its prior."""
+    d_mean, d_variance = mean_cotangent[:, None], variance_cotangent[:, None]
+    slope, u = found.slope, prediction.reach
+    v = prior.cross - times(prior.covariance, u)
+    d_pull, d_precision = d_mean * v, -d_variance * jnp.square(v)
+    through_variance = None
+    if found.posterior_covariance is None:
+        d_f = found.sensitivity.precision_to_mean * d_precision
+    else:
+        d_pull, d_precision = _settled_cotangents(found, d_pull, d_precision)
+        d_f, d_marginal_variance = _row_cotangents(found, d_pull, d_precision)
+        identity = jnp.eye(u.shape[1], dtype=u.dtype)
+        P = identity - found.posterior_covariance * found.precision[:, None, :]
+        through_variance = jnp.einsum("qki,qk,qkj->qij", P, d_marginal_variance, P)
+    response = times(prior.covariance, d_f)
+    lost = shrunk(found.factor, found.precision, response)  # Pᵀ f̄ = f̄ - lost, Σ f̄ = K Pᵀ f̄
+    d_covariance = _outer(d_f - lost - d_mean * u, slope) + _outer(d_variance * u, u)
+    if through_variance is None:
+        d_pull = d_pull + response - times(prior.covariance, lost)
+    else:
+        d_covariance = d_covariance + through_variance
+    s = found.sensitivity
+    return PriorCotangents(
+        Covariances(d_covariance, d_mean * slope - 2.0 * d_variance * u, variance_cotangent),
+        jnp.sum(mean_cotangent)
+        + jnp.sum(s.slope_to_mean * d_pull + s.precision_to_mean * d_precision),
+    )
+
+
+def _row_cotangents(found: Settled, d_pull: Matrix, d_precision: Matrix) -> tuple[Matrix, Matrix]:
+    """Those of f and σ² at the rows, from those of the sites."""
+    s = found.sensitivity
+    d_f = (s.slope_to_mean + found.precision) * d_pull + s.precision_to_mean * d_precision
+    return d_f, s.slope_to_variance * d_pull + s.precision_to_variance * d_precision
+
+
+def _settled_cotangents(
+    found: Settled, direct_pull: Matrix, direct_precision: Matrix
+) -> tuple[Matrix, Matrix]:
+    """The sites' cotangents, their effect on each other included."""
+    assert found.posterior_covariance is not None
+    covariance, squared = found.posterior_covariance, jnp.square(found.posterior_covariance)
+    row_sums = times(squared, found.sensitivity.precision_to_variance)
+    damping = 1.0 / (1.0 + jnp.maximum(row_sums, 0.0))
+
+    def again(_, now):
+        d_pull, d_precision = now
+        d_f, d_variance = _row_cotangents(found, d_pull, d_precision)
+        wanted = direct_precision - times(squared, d_variance)
+        return (
+            direct_pull + times(covariance, d_f),
+            d_precision + damping * (wanted - d_precision),
+        )
+
+    return lax.fori_loop(0, _PASSES, again, (direct_pull, direct_precision))
+
+
+def _outer(a: Matrix, b: Matrix) -> Float[Array, "Q K K"]:
+    return a[:, :, None] * b[:, None, :]

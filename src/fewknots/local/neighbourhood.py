@@ -1,0 +1,102 @@
+r"""One small Gaussian process for each query, among the rows around it, many queries at a time.
+
+For a query x with the K rows X around it, the prior is f ~ N(m, K) at the rows, with a constant
+mean m, and the sites of sites.py stand for the rows' likelihoods. What follows from them is, with
+Σ = (K⁻¹ + diag b)⁻¹, P = I - Σ diag b and C = (K + diag b⁻¹)⁻¹,
+
+    μ = m + Kα,   α = g - b(μ - m),           f(x) ~ N(m + kᵀα, k(x, x) - kᵀu),   u = C k,
+
+where k = k(X, x). Everything comes from R, the Cholesky factor of B = I + √b K √b, whose
+eigenvalues are at least 1: rows at the same place, or of weight zero, need no jitter.
+
+| symbol  | name here  | shape |
+|---------|------------|-------|
+| K       | covariance | Q×K×K |
+| k       | cross      | Q×K   |
+| k(x, x) | own        | Q     |
+| R       | factor     | Q×K×K |
+| u       | reach      | Q×K   |
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+from ..arrays import AnyArray
+from ..kernels import Kernel
+
+
+class Labelled(NamedTuple):
+    """What is known of the neighbours beside their inputs; weight 0 marks one that is not there."""
+
+    y: Float[AnyArray, "Q K"]
+    weights: Float[AnyArray, "Q K"]
+
+
+class Covariances(NamedTuple):
+    """The prior covariance of each query and its neighbours."""
+
+    covariance: Float[AnyArray, "Q K K"]
+    cross: Float[AnyArray, "Q K"]
+    own: Float[AnyArray, " Q"]
+
+
+class LocalPrediction(NamedTuple):
+    """Mean and variance of f at each query, and what their derivatives need."""
+
+    mean: Float[Array, " Q"]
+    variance: Float[Array, " Q"]
+    reach: Float[Array, "Q K"]
+
+
+def covariances(
+    kernel: Kernel, queries: Float[Array, "Q D"], neighbours: Float[Array, "Q K D"]
+) -> Covariances:
+    """The kernel among neighbours, from them to their query, and at the query."""
+
+    def of_one(query, rows):
+        return Covariances(
+            kernel(rows, rows), kernel(query[None], rows)[0], kernel.diagonal(query[None])[0]
+        )
+
+    return jax.vmap(of_one)(queries, neighbours)
+
+
+def factorised(
+    covariance: Float[Array, "Q K K"], precision: Float[Array, "Q K"]
+) -> Float[Array, "Q K K"]:
+    """R of B = I + √b K √b = R Rᵀ."""
+    root = jnp.sqrt(precision)
+    identity = jnp.eye(covariance.shape[-1], dtype=covariance.dtype)
+    return jnp.linalg.cholesky(identity + root[:, :, None] * covariance * root[:, None, :])
+
+
+def shrunk(
+    factor: Float[Array, "Q K K"], precision: Float[Array, "Q K"], vector: Float[Array, "Q K"]
+) -> Float[Array, "Q K"]:
+    """C x = √b B⁻¹ √b x."""
+    root = jnp.sqrt(precision)
+    half = solve_triangular(factor, (root * vector)[..., None], lower=True)
+    return root * solve_triangular(factor, half, lower=True, trans=1)[..., 0]
+
+
+def times(matrices: Float[Array, "Q K K"], vectors: Float[Array, "Q K"]) -> Float[Array, "Q K"]:
+    """Each matrix times its vector."""
+    return jnp.einsum("qij,qj->qi", matrices, vectors)
+
+
+def predicted(
+    prior: Covariances,
+    mean: Any,
+    slope: Float[Array, "Q K"],
+    factor: Float[Array, "Q K K"],
+    precision: Float[Array, "Q K"],
+) -> LocalPrediction:
+    """F at the queries, from the sites' precisions and α."""
+    reach = shrunk(factor, precision, prior.cross)
+    # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
+    variance = jnp.maximum(prior.own - jnp.sum(prior.cross * reach, axis=1), 0.0)
+    return LocalPrediction(mean + jnp.sum(prior.cross * slope, axis=1), variance, reach)

@@ -1,0 +1,106 @@
+r"""The posterior of the local method: the training rows, and a small Gaussian process when asked.
+
+It is no Gaussian at a few points but a recipe: for every query the nearest rows, their sites, the
+prediction. It holds the rows themselves, so a saved model contains its training data.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float, Int8
+
+from ..data.blocks import padded, row_slices
+from ..inference.sites import Rows
+from ..kernels import Kernel
+from ..likelihoods import Bernoulli
+from ..precision import computing_in, current_platform, one_lapack_thread
+from .model import LocalModel, latent
+from .neighbours import Search, metric, search
+
+_FEW_QUERIES = 16
+_COVARIANCES = {"cpu": 2**20, "gpu": 2**26}  # numbers in the neighbourhoods solved together
+
+
+@dataclass(frozen=True)
+class LocalPosterior:
+    """Rows, their labels and weights, and the model that joins them."""
+
+    kernel: Kernel
+    points: Float[np.ndarray, "N D"]
+    signs: Int8[np.ndarray, " N"]
+    weights: Float[np.ndarray, " N"]
+    mean: Float[np.ndarray, ""]
+    sharpness: Float[np.ndarray, ""]
+    n_neighbors: int
+    rule: str
+    likelihood: Bernoulli
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        names = ("points", "signs", "weights", "mean", "sharpness")
+        return {name: getattr(self, name) for name in names}
+
+    def settings(self) -> dict[str, int | str]:
+        """What beside the arrays and the kernel rebuilds this posterior."""
+        return {"n_neighbors": self.n_neighbors, "rule": self.rule, "link": self.likelihood.link}
+
+    def marginals(
+        self, X: Float[np.ndarray, "N D"]
+    ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        """Mean and variance of f at each row, a block of queries at a time."""
+        dtype = self.points.dtype
+        mean, variance = np.empty(len(X), dtype), np.empty(len(X), dtype)
+        if len(X) == 0:
+            return mean, variance
+        X = X.astype(dtype, copy=False)
+        k = min(self.n_neighbors, len(self.points))
+        with computing_in(dtype), one_lapack_thread():
+            near = self._search.nearest(X, k)
+            size = _FEW_QUERIES if len(X) <= _FEW_QUERIES else block_size(k)
+            for some in row_slices(len(X), size):
+                queries, around = padded(X[some], size), padded(near[some], size)
+                found = latent(self.rule, self.likelihood, self.model, self._rows, queries, around)
+                for result, part in zip((mean, variance), found, strict=True):
+                    result[some] = np.asarray(part)[: some.stop - some.start]
+        return mean, variance
+
+    def extended(self, rows: Rows) -> "LocalPosterior":
+        """With more rows in its store."""
+        dtype = self.points.dtype
+        return replace(
+            self,
+            points=np.concatenate([self.points, rows.X.astype(dtype)]),
+            signs=np.concatenate([self.signs, rows.y.astype(np.int8)]),
+            weights=np.concatenate([self.weights, rows.weights.astype(dtype)]),
+        )
+
+    @property
+    def model(self) -> LocalModel:
+        """What was learned."""
+        return LocalModel(self.kernel, self.mean, self.sharpness)
+
+    @property
+    def rows(self) -> Rows:
+        """The store as training sees it."""
+        return Rows(self.points, self.signs.astype(self.points.dtype), self.weights)
+
+    @cached_property
+    def _search(self) -> Search:
+        return search(self.points, metric(self.kernel, self.points.shape[1]))
+
+    @cached_property
+    def _rows(self) -> Rows:
+        import jax.numpy as jnp
+
+        return Rows(*(jnp.asarray(column) for column in self.rows))
+
+    def __getstate__(self):
+        """Without what is made when it is needed."""
+        made = ("_search", "_rows")
+        return {name: value for name, value in self.__dict__.items() if name not in made}
+
+
+def block_size(k: int) -> int:
+    """How many neighbourhoods of k rows are solved together: what fits into a processor's cache."""
+    platform = "cpu" if current_platform() == "cpu" else "gpu"
+    return int(2 ** np.clip(np.floor(np.log2(_COVARIANCES[platform] / k**2)), 4, 12))

@@ -1,0 +1,316 @@
+r"""Learning a local model: each row of a batch is predicted from its neighbours without itself.
+
+The objective is the leave-one-out log predictive probability, Σ_n w_n log p(y_n | the K rows
+nearest to row n, but not n), which needs no evidence and no bound: it is the score the model will
+be judged by. Batches of rows are drawn at random, their neighbours found in the metric of the
+present lengthscales, and Adam moves the logarithms of the kernel's parameters and the mean.
+
+A run is a function of its plan, its start and its seed, as in training/stochastic.py: a
+checkpoint is all that is needed to go on from the middle.
+"""
+
+import time
+import warnings
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Float, Int
+
+from ..data.blocks import padded, row_slices
+from ..exceptions import NumericalError, NumericalWarning
+from ..inference.sites import Rows
+from ..likelihoods import Bernoulli
+from ..optimize.lbfgsb import Status
+from ..precision import compiled, one_lapack_thread
+from ..progress import Reporter
+from ..training.checkpoint import Checkpoints, Saved, flattened, unflattened
+from ..training.full_batch import Fitted
+from ..training.parameters import Model
+from ..training.schedule import Pace, Plan, has_plateaued
+from .model import LocalModel, Score, latent, score
+from .neighbours import MovingSearch, metric, without
+from .posterior import LocalPosterior, block_size
+
+_RATE = 0.1  # of Adam, at first; then a cosine to zero
+_CHUNK = 10  # steps between two reports
+_PATIENCE = 6  # chunks that must be no better than as many before
+_MOST_RETRIES = 5
+_MOST_EVIDENCE_ROWS = 4096  # whose leave-one-out probabilities are summed at the end
+_SMALLEST_LOG, _LARGEST_LOG = -12.0, 12.0  # of a kernel's parameter
+_SHARPNESS_SPREAD = 0.25  # of its logarithm before anything is seen: few rows flatter it
+_ADAM = optax.scale_by_adam()
+
+
+class LocalRun(NamedTuple):
+    """All that a local fit is given."""
+
+    rows: Rows
+    start: LocalModel
+    likelihood: Bernoulli
+    n_neighbors: int
+    rule: str
+    plan: Plan
+    seed: int
+    tol: float
+    learn: bool
+    held_out: Rows | None = None
+    checkpoints: Checkpoints | None = None
+    resumed: Saved | None = None
+
+
+class State(NamedTuple):
+    """What training moves: the model, all but its mean as logarithms, and Adam's averages."""
+
+    free: LocalModel
+    adam: Any
+
+
+class Standing(NamedTuple):
+    """Where a run stands."""
+
+    done: int
+    pace: Pace
+    slowdown: float
+    retries: int
+    seconds: float
+    scores: tuple[float, ...]
+
+
+def fit_local(run: LocalRun, report: Reporter) -> Fitted:
+    """From a start, or from a checkpoint, to the end of the plan."""
+    return _Training(run, report).fitted()
+
+
+class _Training:
+    """One run in progress."""
+
+    def __init__(self, run: LocalRun, report: Reporter):
+        self.run, self.report = run, report
+        kernel, mean, sharpness = run.start
+        free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
+        self.state = State(free, _ADAM.init(free))
+        self.standing = Standing(0, Pace(0, 0.0, run.plan.steps), 1.0, 0, 0.0, ())
+        self.k = min(run.n_neighbors, len(run.rows.y) - 1)
+        scale = self._scale()
+        if run.resumed is not None:
+            scale = self._resume(run.resumed)
+        self.started = time.perf_counter() - self.standing.seconds
+        self.search = MovingSearch(run.rows.X, scale)
+        self.rows = jax.tree.map(jnp.asarray, run.rows)
+
+    def fitted(self) -> Fitted:
+        status = Status.CONVERGED
+        with one_lapack_thread():
+            while self.run.learn and self._share() < 1.0:
+                if not self._advance():
+                    status = Status.STOPPED
+                    break
+            if self.run.checkpoints is not None:
+                self._save()
+            return self._fitted(self._evidence(), status)
+
+    def _share(self) -> float:
+        """How much of the run is over: of its steps or of its time, whichever is more."""
+        share = self.standing.pace.share(self.standing.done)
+        if (limit := self.run.plan.max_time) is not None:
+            share = max(share, min(1.0, (time.perf_counter() - self.started) / limit))
+        return share
+
+    # --- a few steps --------------------------------------------------------------------------
+
+    def _advance(self) -> bool:
+        """One chunk; False if someone asked to stop."""
+        before, began = self.state, self.standing.done
+        scores: list[float] = []
+        share = self._share()
+        while len(scores) < _CHUNK and (share < 1.0 or not scores):
+            scores.append(self._step(share))
+            self.standing = self.standing._replace(done=self.standing.done + 1)
+            share = self._share()
+        score = float(np.mean(scores))
+        if not np.isfinite(score) or not _all_finite(self.state):
+            self.state = before
+            self._undo(began)
+            return True
+        nlp = None if self.run.held_out is None else self._held_out_nlp()
+        self._account(score if nlp is None else -nlp)
+        plan, total = self.run.plan, float(np.sum(self.run.rows.weights, dtype=np.float64))
+        stop = self.report(
+            score * total,
+            len(scores),
+            rows=len(scores) * plan.batch_size,
+            passes=self.standing.done * plan.batch_size / len(self.run.rows.y),
+            held_out_nlp=nlp,
+            share=self._share(),
+            so_far=partial(self._fitted, score * total, Status.STOPPED),
+        )
+        if self.run.checkpoints is not None and self.run.checkpoints.is_due():
+            self._save()
+        return not stop
+
+    def _step(self, share: float) -> float:
+        """One batch; the mean log probability of its rows."""
+        run, n_rows = self.run, len(self.run.rows.y)
+        if run.plan.batch_size >= n_rows:
+            batch = np.arange(n_rows)
+        else:
+            rng = np.random.default_rng([run.seed, self.standing.done])
+            batch = rng.choice(n_rows, run.plan.batch_size, replace=False, shuffle=False)
+        rate = self.standing.slowdown * _RATE * 0.5 * (1.0 + np.cos(np.pi * share))
+        self.state, mean = _moved(
+            run.rule, run.likelihood, self.state, self.rows, batch, self._around(batch), rate
+        )
+        return float(mean)
+
+    def _around(self, numbers: Int[np.ndarray, " Q"]) -> Int[np.ndarray, "Q K"]:
+        """The neighbours of rows, without themselves."""
+        queries = self.run.rows.X[numbers]
+        return without(numbers, self.search.nearest(queries, self.k + 1, self._scale()))
+
+    def _scale(self) -> Float[np.ndarray, " D"]:
+        return metric(self._model().kernel, self.run.rows.X.shape[1])
+
+    def _model(self) -> LocalModel:
+        return jax.tree.map(np.asarray, _decoded(self.state.free))
+
+    def _undo(self, began: int) -> None:
+        now = self.standing
+        if now.retries >= _MOST_RETRIES:
+            raise NumericalError(
+                f"training diverged {now.retries + 1} times in a row around step {began}, also "
+                f"with rates {now.slowdown:g} times the usual. Try standardize=True or "
+                "dtype='float64'."
+            )
+        slower = 0.5 * now.slowdown
+        warnings.warn(
+            f"steps {began} to {now.done} diverged; they are undone and run again with {slower:g} "
+            "times the usual rates.",
+            NumericalWarning,
+            stacklevel=7,
+        )
+        self.standing = now._replace(done=began, slowdown=slower, retries=now.retries + 1)
+
+    def _account(self, score: float) -> None:
+        now = self.standing
+        scores = (*now.scores, score)
+        pace, share = now.pace, self._share()
+        cooling = pace.from_step > 0 or self.run.plan.max_time is not None
+        if not cooling and has_plateaued(scores, share, self.run.tol, _PATIENCE):
+            pace = pace.ending(now.done, share)
+        seconds = time.perf_counter() - self.started
+        self.standing = Standing(now.done, pace, now.slowdown, 0, seconds, scores)
+
+    # --- scores -------------------------------------------------------------------------------
+
+    def _held_out_nlp(self) -> float:
+        """Of the held-out rows, predicted from all others."""
+        held_out = self.run.held_out
+        assert held_out is not None
+        k = min(self.run.n_neighbors, len(self.run.rows.y))
+        near = self.search.nearest(held_out.X, k, self._scale())
+        return -self._log_prob(held_out, near) / float(np.sum(held_out.weights, dtype=np.float64))
+
+    def _evidence(self) -> float:
+        """The leave-one-out log predictive sum, from a sample if there are many rows."""
+        rows = self.run.rows
+        numbers = np.arange(len(rows.y))
+        if len(numbers) > _MOST_EVIDENCE_ROWS:
+            rng = np.random.default_rng(self.run.seed)
+            numbers = np.sort(rng.choice(len(numbers), _MOST_EVIDENCE_ROWS, replace=False))
+        some = Rows(*(column[numbers] for column in rows))
+        share = float(
+            np.sum(some.weights, dtype=np.float64) / np.sum(rows.weights, dtype=np.float64)
+        )
+        return self._log_prob(some, self._around(numbers)) / share
+
+    def _log_prob(self, queries: Rows, near: Int[np.ndarray, "Q K"]) -> float:
+        model, total, size = self._model(), 0.0, block_size(near.shape[1])
+        for some in row_slices(len(queries.y), size):
+            X, y, around = (padded(a[some], size) for a in (queries.X, queries.y, near))
+            found = latent(self.run.rule, self.run.likelihood, model, self.rows, X, around)
+            tilted = self.run.likelihood.tilted(jnp.asarray(y), *found)
+            log_prob = np.asarray(tilted.log_prob, np.float64)[: some.stop - some.start]
+            total += float(queries.weights[some] @ log_prob)
+        return total
+
+    # --- checkpoints --------------------------------------------------------------------------
+
+    def _save(self) -> None:
+        assert self.run.checkpoints is not None
+        now = self.standing
+        header = {
+            "standing": now._asdict() | {"pace": now.pace._asdict()},
+            "planned_steps": self.run.plan.steps,
+            "seed": self.run.seed,
+        }
+        arrays = flattened("state", self.state) | {"search.scale": np.array(self.search.scale)}
+        arrays |= {f"history.{name}": column for name, column in self.report.history().items()}
+        self.run.checkpoints.write(now.done, header, arrays)
+
+    def _resume(self, saved: Saved) -> Float[np.ndarray, " D"]:
+        """Take up a run; the metric in which its search stood."""
+        self.state = unflattened("state", self.state, saved.arrays)
+        standing = saved.header["standing"]
+        pace = Pace(**standing["pace"])
+        if saved.header["planned_steps"] != self.run.plan.steps:  # longer or shorter than planned
+            done, steps = standing["done"], self.run.plan.steps
+            pace = Pace(done, min(pace.share(done), done / steps), steps)
+        self.standing = Standing(**(standing | {"pace": pace, "scores": tuple(standing["scores"])}))
+        named = {
+            name: column for name, column in saved.arrays.items() if name.startswith("history.")
+        }
+        self.report.take_up({name.removeprefix("history."): c for name, c in named.items()})
+        return saved.arrays["search.scale"]
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def _fitted(self, evidence: float, status: Status) -> Fitted:
+        if not np.isfinite(evidence):
+            raise NumericalError(
+                "the leave-one-out probability is not a number at the last parameters. Try "
+                "standardize=True or dtype='float64'."
+            )
+        run, model, done = self.run, self._model(), self.standing.done
+        X, y, weights = run.rows
+        posterior = LocalPosterior(
+            model.kernel,
+            X,
+            y.astype(np.int8),
+            weights,
+            model.mean,
+            model.sharpness,
+            run.n_neighbors,
+            run.rule,
+            run.likelihood,
+        )
+        whole = Model(model.kernel, None, run.likelihood)
+        return Fitted(posterior, None, whole, evidence, None, done, done, status, 0.0)
+
+
+def _decoded(free: LocalModel) -> LocalModel:
+    return LocalModel(jax.tree.map(jnp.exp, free.kernel), free.mean, jnp.exp(free.sharpness))
+
+
+@partial(compiled, static_argnums=0)
+def _moved(rule, likelihood, state: State, rows, batch, near, rate) -> tuple[State, Any]:
+    """One step of Adam, and the batch's mean log probability."""
+    queries = Rows(*(column[batch] for column in rows))
+    model, pullback = jax.vjp(_decoded, state.free)
+    found: Score = score(rule, likelihood, model, rows, queries, near)
+    (gradient,) = pullback(found.gradient)
+    weight = jnp.sum(queries.weights)
+    gradient = jax.tree.map(lambda part: part / weight, gradient)
+    held_back = state.free.sharpness / _SHARPNESS_SPREAD**2 / jnp.sum(rows.weights)
+    gradient = gradient._replace(sharpness=gradient.sharpness - held_back)
+    update, adam = _ADAM.update(gradient, state.adam)
+    free = jax.tree.map(lambda old, more: old + rate.astype(old.dtype) * more, state.free, update)
+    kernel = jax.tree.map(lambda log: jnp.clip(log, _SMALLEST_LOG, _LARGEST_LOG), free.kernel)
+    return State(free._replace(kernel=kernel), adam), found.log_prob / weight
+
+
+def _all_finite(tree: Any) -> bool:
+    return all(bool(np.all(np.isfinite(leaf))) for leaf in jax.tree.leaves(tree))

@@ -1,0 +1,72 @@
+"""The nearest rows are the nearest rows, however they are looked for."""
+
+import numpy as np
+import pytest
+
+from fewknots.kernels import Linear, Matern32
+from fewknots.local.neighbours import BlockSearch, MovingSearch, TreeSearch, metric, without
+
+RNG = np.random.default_rng(1)
+
+
+def by_sorting(X, queries, scale, k):
+    apart = (queries[:, None].astype(float) - X[None].astype(float)) / scale
+    return np.argsort(np.sum(apart**2, axis=2), axis=1, kind="stable")[:, :k]
+
+
+@pytest.mark.parametrize("kind", [TreeSearch, BlockSearch])
+@pytest.mark.parametrize(("n_rows", "n_features", "k"), [(50, 2, 7), (9000, 3, 20), (5000, 40, 9)])
+def test_both_searches_find_the_nearest(kind, n_rows, n_features, k):
+    X = RNG.normal(size=(n_rows, n_features)).astype(np.float32)
+    queries = RNG.normal(size=(21, n_features)).astype(np.float32)
+    scale = RNG.uniform(0.5, 2.0, size=n_features)
+    found = kind(X, scale).nearest(queries, k)
+    np.testing.assert_array_equal(
+        np.sort(found, axis=1), np.sort(by_sorting(X, queries, scale, k), axis=1)
+    )
+
+
+@pytest.mark.parametrize("kind", [TreeSearch, BlockSearch])
+def test_a_tiny_lengthscale_costs_no_digits(kind):
+    """Rows a few lengthscales apart, ten thousand lengthscales from the origin."""
+    X = (30.0 + 1e-3 * RNG.normal(size=(3000, 2))).astype(np.float32)
+    scale = np.full(2, 1e-3)
+    found = kind(X, scale).nearest(X[:10], 5)
+    np.testing.assert_array_equal(
+        np.sort(found, axis=1), np.sort(by_sorting(X, X[:10], scale, 5), axis=1)
+    )
+
+
+def test_a_row_is_not_its_own_neighbour_even_among_copies():
+    X = np.zeros((40, 2), np.float32)
+    own = np.arange(40)
+    found = without(own, TreeSearch(X, np.ones(2)).nearest(X, 6))
+    assert found.shape == (40, 5)
+    assert not np.any(found == own[:, None])
+
+
+def test_a_moving_metric_is_followed_without_a_new_tree():
+    X = RNG.normal(size=(4000, 3)).astype(np.float32)
+    moving = MovingSearch(X, np.ones(3))
+    built = moving._search
+    near = np.array([1.0, 1.2, 0.9])
+    found = moving.nearest(X[:50], 10, near)
+    assert moving._search is built
+    hits = [
+        len(set(a) & set(b)) for a, b in zip(found, by_sorting(X, X[:50], near, 10), strict=True)
+    ]
+    assert np.mean(hits) > 9.9
+    moving.nearest(X[:50], 10, 5.0 * near)  # a common factor changes no order
+    assert moving._search is built
+    far = np.array([1.0, 4.0, 1.0])
+    found = moving.nearest(X[:50], 10, far)
+    assert moving._search is not built
+    np.testing.assert_array_equal(
+        np.sort(found, axis=1), np.sort(by_sorting(X, X[:50], far, 10), axis=1)
+    )
+
+
+def test_the_metric_is_the_kernels():
+    kernel = Matern32(lengthscale=np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(metric(kernel + Linear(), 2), [1.0, 2.0])
+    np.testing.assert_array_equal(metric(Linear(), 3), np.ones(3))

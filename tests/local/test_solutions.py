@@ -1,0 +1,113 @@
+"""Neighbourhoods of all rows are the full methods; derivatives are those of the score."""
+
+import jax
+import numpy as np
+import pytest
+
+from fewknots import GPClassifier
+from fewknots.inference.sites import Rows
+from fewknots.kernels import Matern32
+from fewknots.likelihoods import Bernoulli
+from fewknots.local.model import RULES, LocalModel, latent, score
+
+FULL = {"laplace": "laplace", "kl": "full_kl", "ep": "ep"}
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 3))
+Y = np.where(X[:, 0] ** 2 + X[:, 1] + 0.3 * RNG.normal(size=30) > 0.5, 1.0, -1.0)
+QUERIES = Rows(RNG.normal(size=(5, 3)), np.sign(RNG.normal(size=5)), np.array([1, 2, 1, 0.5, 1.0]))
+ALL = np.tile(np.arange(30), (5, 1))
+LENGTHSCALE = np.array([1.0, 2.0, 1.5])
+
+
+def model(variance, mean=0.0, sharpness=1.0, lengthscale=LENGTHSCALE):
+    kernel = Matern32(lengthscale=lengthscale, variance=np.asarray(variance))
+    return LocalModel(kernel, np.asarray(mean), np.asarray(sharpness))
+
+
+def rows(weights=None):
+    return Rows(X, Y, np.ones(30) if weights is None else weights)
+
+
+@pytest.mark.parametrize("link", ["probit", "logit"])
+@pytest.mark.parametrize("rule", RULES)
+def test_all_rows_as_neighbours_are_the_full_method(rule, link):
+    kernel = Matern32(lengthscale=LENGTHSCALE, variance=6.0)
+    fixed = {"learn_kernel": False, "likelihood": link}
+    full = GPClassifier(kernel, method=FULL[rule], **fixed).fit(X, Y)
+    options = {"method": "local", "method_options": {"inference": rule}, "n_neighbors": 30}
+    local = GPClassifier(kernel, **options, **fixed).fit(X, Y)
+    one, other = (clf.predict_latent(QUERIES.X) for clf in (full, local))
+    np.testing.assert_allclose(other, one, atol=1e-6)
+    np.testing.assert_allclose(
+        local.predict_proba(QUERIES.X), full.predict_proba(QUERIES.X), atol=1e-7
+    )
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize(
+    ("rule", "link"), [("laplace", "probit"), ("kl", "probit"), ("ep", "logit")]
+)
+def test_derivatives_are_those_of_the_score(rule, link):
+    at = model(4.0, mean=0.3, sharpness=1.3)
+    likelihood = Bernoulli(link)
+
+    scored = jax.jit(score, static_argnums=0)
+
+    def found(model):
+        return scored(rule, likelihood, model, rows(), QUERIES, ALL)
+
+    gradient = found(at).gradient
+
+    def slope(change):
+        step = 1e-5
+        up, down = (found(change(sign * step)).log_prob for sign in (1.0, -1.0))
+        return float(up - down) / (2.0 * step)
+
+    def longer(step):
+        return model(4.0, 0.3, 1.3, LENGTHSCALE + np.array([step, 0.0, 0.0]))
+
+    wanted = {
+        "mean": (slope(lambda h: at._replace(mean=at.mean + h)), gradient.mean),
+        "sharpness": (slope(lambda h: at._replace(sharpness=at.sharpness + h)), gradient.sharpness),
+        "variance": (slope(lambda h: model(4.0 + h, 0.3, 1.3)), gradient.kernel.variance),
+        "lengthscale": (slope(longer), gradient.kernel.lengthscale[0]),
+    }
+    for name, (measured, derived) in wanted.items():
+        assert float(derived) == pytest.approx(measured, rel=1e-4, abs=1e-6), name
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("rule", RULES)
+def test_a_neighbour_that_is_not_there_says_nothing(rule):
+    few = ALL[:, :12]
+    padded = np.where(np.arange(20) < 12, ALL[:, :20], -1)
+    likelihood = Bernoulli()
+    plain = latent(rule, likelihood, model(4.0), rows(), QUERIES.X, few)
+    filled = latent(rule, likelihood, model(4.0), rows(), QUERIES.X, padded)
+    np.testing.assert_allclose(filled, plain, atol=1e-8)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("rule", RULES)
+def test_a_weight_of_two_is_a_row_twice(rule):
+    weights = np.ones(30)
+    weights[3] = 2.0
+    twice = np.concatenate([ALL, np.full((5, 1), 3)], axis=1)
+    likelihood = Bernoulli()
+    weighted = latent(rule, likelihood, model(4.0), rows(weights), QUERIES.X, ALL)
+    repeated = latent(rule, likelihood, model(4.0), rows(), QUERIES.X, twice)
+    np.testing.assert_allclose(weighted, repeated, atol=1e-7)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_hard_neighbourhoods_stay_finite(rule):
+    """Twenty copies of one row, of one class, and a kernel of enormous variance, in float32."""
+    at = jax.tree.map(np.float32, model(1e4))
+    same = Rows(np.ones((20, 3), np.float32), np.ones(20, np.float32), np.ones(20, np.float32))
+    numbers = np.tile(np.arange(20), (2, 1))
+    queries = np.array([[1, 1, 1], [90, 90, 90]], np.float32)
+    mean, variance = latent(rule, Bernoulli(), at, same, queries, numbers)
+    assert np.all(np.isfinite(mean))
+    assert mean[0] > 1.0
+    assert mean[1] == pytest.approx(0.0, abs=1e-3)  # nothing is known out there
+    assert variance[1] == pytest.approx(1e4, rel=1e-3)
