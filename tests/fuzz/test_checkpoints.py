@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fewknots import CheckpointError, CheckpointWarning, GPClassifier, container
 from fewknots.training.checkpoint import Checkpoints
+from fewknots.training.saved_form import of_minibatches
 
 from .test_model_files import check_words, damages, json_values, places_in
 
@@ -67,7 +68,7 @@ def taken_up(path, fingerprint):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CheckpointWarning)
         try:
-            return Checkpoints(path.parent, fingerprint).latest()
+            return Checkpoints(path.parent, fingerprint, of_minibatches).latest()
         except CheckpointError as refused:
             check_words(refused, 3000)
             return None

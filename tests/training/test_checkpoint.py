@@ -11,6 +11,7 @@ import pytest
 
 from fewknots import CheckpointError, CheckpointWarning, GPClassifier, load
 from fewknots.training.checkpoint import Checkpoints
+from fewknots.training.saved_form import of_minibatches
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(600, 2))
@@ -152,7 +153,7 @@ def test_a_file_in_place_of_the_folder_is_an_error(tmp_path):
 
 
 def test_writing_takes_a_small_share_of_the_time(tmp_path):
-    checkpoints = Checkpoints(tmp_path, {})
+    checkpoints = Checkpoints(tmp_path, {}, of_minibatches)
     assert checkpoints.is_due()
     checkpoints.write(1, {}, {"a": np.zeros(10)})
     assert not checkpoints.is_due()

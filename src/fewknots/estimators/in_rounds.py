@@ -18,6 +18,7 @@ from ..local.method import Local
 from ..optimize.lbfgsb import maximise
 from ..precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
 from ..progress import Reporter
+from ..training import saved_form
 from ..training.full_batch import Fitted, Problem, fit_collapsed
 from ..training.parameters import Learned
 from ..training.rounds import RoundsRun, Summation, fit_in_rounds
@@ -53,7 +54,7 @@ def fit_table_in_rounds(
             "validation_fraction is for minibatches, and training in rounds has none. Leave it out."
         )
     dtype = resolve_dtype(estimator.dtype)
-    saved, checkpoints = checkpoints_of(estimator, table, dtype)
+    saved, checkpoints = checkpoints_of(estimator, table, dtype, saved_form.of_rounds)
     random_state = check_random_state(estimator.random_state)
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     sample = drawn_sample(estimator, table, np.random.default_rng(seed))

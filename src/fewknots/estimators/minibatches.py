@@ -28,11 +28,13 @@ from ..posterior import GaussianPosterior, MixturePosterior
 from ..precision import computing_in, resolve_dtype, resolve_jitter
 from ..progress import Reporter
 from ..training import feed as feeds
-from ..training.checkpoint import Checkpoints, Saved, unflattened
+from ..training import saved_form
+from ..training.checkpoint import Checkpoints, unflattened
 from ..training.feed import ArrayFeed, Feed, StoreFeed
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
 from ..training.rounds import MemorySums, Summation
+from ..training.saved_form import Saved
 from ..training.steps import Naturals, base_of, precision_dtype, prior_base
 from ..training.stochastic import Run, Start, fit_stochastic
 from .methods import Way
@@ -157,7 +159,7 @@ def fit_table(
     assert table.feed is not None
     assert not isinstance(way.method, Local)
     dtype = resolve_dtype(estimator.dtype, minibatches=True)
-    saved, checkpoints = checkpoints_of(estimator, table, dtype)
+    saved, checkpoints = checkpoints_of(estimator, table, dtype, saved_form.of_minibatches)
     random_state = check_random_state(estimator.random_state)
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     rng = np.random.default_rng(seed)
@@ -295,7 +297,9 @@ def cast(rows: Rows, dtype: np.dtype) -> Rows:
     return Rows(*(column.astype(dtype) for column in rows))
 
 
-def checkpoints_of(estimator, table: Table, dtype) -> tuple[Saved | None, Checkpoints | None]:
+def checkpoints_of(
+    estimator: Any, table: Table, dtype: np.dtype, check: Callable[[Saved], None]
+) -> tuple[Saved | None, Checkpoints | None]:
     """What an earlier run left to go on from, and where this one is kept."""
     if estimator.checkpoint is None:
         return None, None
@@ -303,5 +307,5 @@ def checkpoints_of(estimator, table: Table, dtype) -> tuple[Saved | None, Checkp
     settings = {k: v for k, v in arguments.items() if k not in _FREE_TO_CHANGE}
     fingerprint = {"data": table.digest(), "rows": table.n_rows, "dtype": dtype.name} | settings
     # as it will come back from a file
-    checkpoints = Checkpoints(estimator.checkpoint, json.loads(json.dumps(fingerprint)))
+    checkpoints = Checkpoints(estimator.checkpoint, json.loads(json.dumps(fingerprint)), check)
     return (checkpoints.latest() if estimator.resume else None), checkpoints

@@ -38,6 +38,11 @@ def write(
     recipe: "Recipe | None" = None,
 ) -> None:
     """Write the graph of a fitted classifier to `path`, whole or not at all."""
+    if not isinstance(classifier.posterior_, GaussianPosterior | MixturePosterior):
+        raise ValueError(
+            f"method={classifier.method_!r} looks up neighbours among its rows, which is no ONNX "
+            "graph. Export a fit by method='sparse_kl', or serve this one with fewknots."
+        )
     graph = Graph()
     if recipe is None:
         X = graph.input("X", dtype, ROWS, classifier.n_features_in_).cast(np.float64)

@@ -27,9 +27,10 @@ from ..likelihoods import Bernoulli
 from ..optimize.lbfgsb import Status
 from ..precision import compiled, one_lapack_thread
 from ..progress import Reporter
-from ..training.checkpoint import Checkpoints, Saved, flattened, unflattened
+from ..training.checkpoint import Checkpoints, flattened, unflattened
 from ..training.full_batch import Fitted
 from ..training.parameters import Model
+from ..training.saved_form import Saved
 from ..training.schedule import Pace, Plan, has_plateaued
 from .model import LocalModel, Score, latent, score
 from .neighbours import MovingSearch, metric, without

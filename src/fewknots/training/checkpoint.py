@@ -6,12 +6,12 @@ used that is undamaged and belongs to the same run, which its *fingerprint* tell
 digest and every setting that the result depends on.
 """
 
-import math
 import os
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -19,31 +19,26 @@ import numpy as np
 from .. import container
 from ..container import shown
 from ..exceptions import CheckpointError, CheckpointWarning, ModelFileError
+from .saved_form import Saved, check_history
 
 _FORMAT = 1
 _PATTERN = "step-*.checkpoint"
 _KEPT = 2
 _MOST_SHARE = 0.05  # of the time that may go into writing
-# What a header holds of the run: whole numbers, and others.
-_COUNTS = ("seed", "n_inducing", "planned_steps", "done", "retries", "from_step", "end")
-_MEASURES = ("slowdown", "seconds", "lowest", "from_share")
-_STANDING = {"done", "pace", "slowdown", "retries", "seconds", "lowest", "scores"}
-_PACE = {"from_step", "from_share", "end"}
-_HISTORY = ("history.iteration", "history.seconds", "history.bound")
-
-
-class Saved(NamedTuple):
-    """What a checkpoint holds."""
-
-    header: dict[str, Any]
-    arrays: dict[str, np.ndarray]
 
 
 class Checkpoints:
     """The checkpoints of one run in one folder."""
 
-    def __init__(self, folder: str | os.PathLike[str], fingerprint: dict[str, Any]):
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        fingerprint: dict[str, Any],
+        check: Callable[[Saved], None],
+    ):
+        """`check` says, with an error, what a run cannot go on from (saved_form.py)."""
         self.folder = Path(folder)
+        self.check = check
         self.fingerprint = fingerprint
         self._next = 0.0
         try:
@@ -86,7 +81,11 @@ class Checkpoints:
                 f"{shown(other.get(name))}, here it is {shown(self.fingerprint.get(name))}."
             )
         saved = Saved(header, arrays)
-        _check_form(path, saved)
+        try:
+            check_history(saved)
+            self.check(saved)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(f"{path} is not a valid checkpoint: {shown(error)}.") from error
         return saved
 
     def is_due(self) -> bool:
@@ -106,36 +105,6 @@ class Checkpoints:
             old.unlink(missing_ok=True)
         now = time.perf_counter()
         self._next = now + (now - started) / _MOST_SHARE
-
-
-def _check_form(path: Path, saved: Saved) -> None:
-    """Whether all is there that a run goes on from, so that nothing trips over it later."""
-    try:
-        standing = saved.header["standing"]
-        numbers = saved.header | standing | standing["pace"]
-        if standing.keys() != _STANDING or standing["pace"].keys() != _PACE:
-            raise ValueError("its standing has other parts")
-        for name in _COUNTS:
-            if type(numbers[name]) is not int or not 0 <= numbers[name] < 2**63:
-                raise ValueError(f"its {name} is {shown(numbers[name])}")
-        measures = [numbers[name] for name in _MEASURES] + standing["scores"]
-        if not all(type(measure) is float and math.isfinite(measure) for measure in measures):
-            raise ValueError("one of its measures is not a number")
-        if numbers["end"] > numbers["planned_steps"]:
-            raise ValueError("it has more steps than were planned")
-        if numbers["n_inducing"] > max(array.size for array in saved.arrays.values()):
-            raise ValueError("it has fewer inducing points than it says")
-        length = saved.arrays["history.bound"].size
-        if not all(name in saved.arrays for name in _HISTORY):
-            raise ValueError("its history is incomplete")
-        for name, array in saved.arrays.items():
-            kind = "i" if name == "history.iteration" else "f"
-            if name.startswith("history.") and (
-                array.shape != (length,) or array.dtype.kind != kind
-            ):
-                raise ValueError(f"its array {shown(name)} is no column of the others' length")
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(f"{path} is not a valid checkpoint: {shown(error)}.") from error
 
 
 def flattened(prefix: str, tree: Any) -> dict[str, np.ndarray]:

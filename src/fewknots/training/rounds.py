@@ -24,12 +24,13 @@ from ..optimize.lbfgsb import Status
 from ..optimize.natural_rounds import Damping, Seen
 from ..precision import compiled
 from ..progress import Reporter
-from .checkpoint import Checkpoints, Saved, flattened, unflattened
+from .checkpoint import Checkpoints, flattened, unflattened
 from .full_batch import EvidenceGradient, Fitted, Problem, check_end
 from .held_rows import Found, Point, Shape, Span, Subset, hold, sums_at
 from .journal import Journal
 from .parameters import Model, Named, decode, encode, limits
 from .row_sums import model_gradient
+from .saved_form import Saved
 from .steps import Base, Naturals, Triangle, divergence, gaussian, target
 from .stochastic import Start
 

@@ -28,10 +28,11 @@ from ..optimize.lbfgsb import Status
 from ..precision import computing_in, current_platform, one_lapack_thread
 from ..progress import Reporter
 from . import steps
-from .checkpoint import Checkpoints, Saved, flattened, unflattened
+from .checkpoint import Checkpoints, flattened, unflattened
 from .feed import Chunk, Feed, equal_blocks, weightless_block
 from .full_batch import Fitted, Problem, check_end
 from .parameters import Model, encode
+from .saved_form import Saved
 from .schedule import Pace, Plan, has_plateaued, patience, rates
 from .steps import Base, Naturals
 
