@@ -52,7 +52,7 @@ def cluster(n_workers):
     """One core a worker: what a second worker adds is then a second core."""
     one_core = {"OMP_NUM_THREADS": "1", "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"}
     return LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, dashboard_address=None, env=one_core
+        n_workers=n_workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", env=one_core
     )
 
 
@@ -158,7 +158,7 @@ def tree(args):
     print("leaves  depth  predicted  measured")
     with (
         LocalCluster(
-            processes=False, n_workers=1, threads_per_worker=64, dashboard_address=None
+            processes=False, n_workers=1, threads_per_worker=64, dashboard_address="127.0.0.1:0"
         ) as threads,
         Client(threads) as client,
     ):

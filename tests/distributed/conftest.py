@@ -59,7 +59,7 @@ def cluster(compiled):
             LocalCluster(
                 n_workers=n_workers,
                 threads_per_worker=1,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 env=compiled,
                 silence_logs=50,
             ) as processes,

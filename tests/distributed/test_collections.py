@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the fit had not converged")
 @pytest.fixture(scope="module")
 def threads():
     with Client(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+        processes=False, n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0"
     ) as client:
         yield client
 

@@ -125,7 +125,14 @@ def cluster_of_processes(env, worker_env):
     port = address.rpartition(":")[2]
     with (
         process(
-            "dask_scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard", env=env
+            "dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            port,
+            "--dashboard-address",
+            "127.0.0.1:0",
+            env=env,
         ) as scheduler,
         process("dask_worker", address, "--nthreads", "1", "--no-nanny", env=worker_env),
         Client(address, timeout="30s") as client,

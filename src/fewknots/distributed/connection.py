@@ -28,7 +28,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
         return
     with (
         LocalCluster(
-            n_workers=workers, threads_per_worker=_WORKER_THREADS, dashboard_address=None
+            n_workers=workers, threads_per_worker=_WORKER_THREADS, dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -41,7 +41,7 @@ def current_client() -> Iterator[Client]:
     try:
         client = get_client(timeout=1)
     except ValueError:  # there is none
-        with Client(processes=False, n_workers=1, dashboard_address=None) as client:
+        with Client(processes=False, n_workers=1, dashboard_address="127.0.0.1:0") as client:
             yield client
         return
     yield client

@@ -35,7 +35,7 @@ from .steps import Base, Naturals, Triangle, divergence, gaussian, target
 from .stochastic import Start
 
 _FIRST_TOLERANCE = 0.01  # nats, of the inner solve before there is an outer gain to compare with
-_INNER_SHARE = 0.2  # of the last outer gain: 0.05 takes twice the rounds and gains nothing
+_INNER_SHARE = 0.2  # of the last outer gain; less takes more rounds
 _MOST_ROUNDS = 20  # for one point of the outer search
 _FINAL_ROUNDS = 50
 _FINAL_TOLERANCE = 1e-11  # of the bound
