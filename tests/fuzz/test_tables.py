@@ -45,7 +45,7 @@ def surveyed(path, target):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         files = RawFiles(str(path), Task(target).csv_type)
-        recipe, labels, n_rows = survey(files, Task(target), Unwatched())
+        recipe, labels, rows_of_files = survey(files, Task(target), Unwatched())
     again = Recipe.from_header(json.loads(json.dumps(recipe.header())))
     assert again == recipe
     found = 0
@@ -55,7 +55,7 @@ def surveyed(path, target):
         assert np.isfinite(X).all()
         assert set(labels.codes(batch.column(target), place)) <= {0, 1}
         found += batch.num_rows
-    assert found == n_rows
+    assert found == sum(rows_of_files)
     return recipe
 
 
