@@ -35,7 +35,7 @@ class LocalModel(NamedTuple):
     mean : of f where no row is near.
     sharpness : a factor for the mean of f at a query. A few neighbours say less than all rows, and
         Laplace's approximation says it timidly: predictions come out nearer to one half than they
-        should. Leave-one-out probabilities show by how much (1.1 to 1.8 on the shared data sets).
+        should. Leave-one-out probabilities show by how much.
     """
 
     kernel: Kernel

@@ -27,7 +27,7 @@ from ..data.blocks import padded, row_slices
 from ..kernels import Kernel
 from ..precision import compiled, current_platform
 
-_MOST_INPUTS_FOR_A_TREE = 20
+_MOST_INPUTS_FOR_A_TREE = 20  # a guess: not measured yet
 _MOST_INPUTS_FOR_DIFFERENCES = 32
 _LEAF = 32
 _CHUNK = 64
