@@ -6,6 +6,7 @@ into a warning, or into an error where the ladder ended.
 """
 
 import math
+import threading
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -18,6 +19,20 @@ from .precision import current_platform
 LADDER_STEP = 10.0
 LADDER_RUNGS = 5
 _LARGEST_BLOCK = 128  # that is inverted by a triangular solve
+
+# On a CPU JAX spreads a batch of triangular solves over its threads and holds a thread while it
+# waits for them: on two cores two such batches at a time wait for each other forever. Whoever runs
+# a program with a batch of solves holds this until its results are there. (The program uses all
+# cores: two of them at a time would not be done sooner.) Within a program, see `after`.
+one_batch_of_solves = threading.RLock()
+
+
+def after(first: Float[Array, "*S"], then: Float[Array, "*S"]) -> Float[Array, "*S"]:
+    """`then`, but not known before `first` is: solves that follow do not run beside those before.
+
+    The compiler must not drop 0·x, which is no number where x is none.
+    """
+    return then + 0.0 * first
 
 
 class Factor(NamedTuple):
@@ -86,9 +101,7 @@ def lower_inverse(lower: Float[Array, "M M"]) -> Float[Array, "M M"]:
 def _small_inverses(blocks: Float[Array, "C B B"]) -> Float[Array, "C B B"]:
     """L⁻¹ of each.
 
-    On a CPU one after the other: JAX spreads a batch of solves over its threads and holds a thread
-    while it waits for them, so that on two cores two programs at a time, each with a batch, wait
-    for each other forever.
+    On a CPU one after the other, so that no lock is needed (`one_batch_of_solves` tells why).
     """
     identity = jnp.eye(blocks.shape[1], dtype=blocks.dtype)
     if current_platform() == "cpu":

@@ -14,21 +14,24 @@ The prediction itself changes by, with v = P k,
     dmean = dm + αᵀdk + vᵀp - uᵀdK α,
     dvariance = dk(x, x) - 2uᵀdk + uᵀdK u - Σ_i v_i² db_i.
 
-So its cotangents p̄, b̄ for the sites solve a linear system, which is iterated with nothing but
-products of Σ and vectors; then K̄ is a matrix of low rank and Pᵀ diag(σ̄²) P. For Laplace, where
-nothing depends on σ² and A = 0, there is nothing to iterate and Σ is not needed.
+So its cotangents p̄, b̄ for the sites solve a linear system of 2K equations, with p̄₀ = v and
+b̄₀ = -v² times the prediction's own,
+
+    p̄ = p̄₀ + Σ f̄,            f̄ = A p̄ + (∂b/∂μ) b̄,
+    b̄ = b̄₀ - (Σ∘Σ) σ̄²,       σ̄² = (∂a/∂σ²) p̄ + (∂b/∂σ²) b̄;
+
+then K̄ is a matrix of low rank and Pᵀ diag(σ̄²) P. It is solved directly: to iterate it takes no
+factor but need not converge where the kernel's variance is large. For Laplace, where nothing
+depends on σ² and A = 0, there is nothing to solve and Σ is not needed.
 """
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Float
 
 from .neighbourhood import Covariances, LocalPrediction, shrunk, times
 from .settled import Matrix, Settled
-
-_PASSES = 40
 
 
 class PriorCotangents(NamedTuple):
@@ -86,20 +89,24 @@ def _settled_cotangents(
 ) -> tuple[Matrix, Matrix]:
     """The sites' cotangents, their effect on each other included."""
     assert found.posterior_covariance is not None
-    covariance, squared = found.posterior_covariance, jnp.square(found.posterior_covariance)
-    row_sums = times(squared, found.sensitivity.precision_to_variance)
-    damping = 1.0 / (1.0 + jnp.maximum(row_sums, 0.0))
-
-    def again(_, now):
-        d_pull, d_precision = now
-        d_f, d_variance = _row_cotangents(found, d_pull, d_precision)
-        wanted = direct_precision - times(squared, d_variance)
-        return (
-            direct_pull + times(covariance, d_f),
-            d_precision + damping * (wanted - d_precision),
-        )
-
-    return lax.fori_loop(0, _PASSES, again, (direct_pull, direct_precision))
+    covariance, s = found.posterior_covariance, found.sensitivity
+    squared, identity = jnp.square(covariance), jnp.eye(covariance.shape[1], dtype=covariance.dtype)
+    system = jnp.block(
+        [
+            [
+                identity - covariance * (s.slope_to_mean + found.precision)[:, None, :],
+                -covariance * s.precision_to_mean[:, None, :],
+            ],
+            [
+                squared * s.slope_to_variance[:, None, :],
+                identity + squared * s.precision_to_variance[:, None, :],
+            ],
+        ]
+    )
+    direct = jnp.concatenate([direct_pull, direct_precision], axis=1)
+    both = jnp.linalg.solve(system, direct[..., None])[..., 0]
+    d_pull, d_precision = jnp.split(both, 2, axis=1)
+    return d_pull, d_precision
 
 
 def _outer(a: Matrix, b: Matrix) -> Float[Array, "Q K K"]:

@@ -27,6 +27,7 @@ from jaxtyping import Array, Float
 
 from ..arrays import AnyArray
 from ..kernels import Kernel
+from ..linalg import after
 
 
 class Labelled(NamedTuple):
@@ -96,7 +97,7 @@ def predicted(
     precision: Float[Array, "Q K"],
 ) -> LocalPrediction:
     """F at the queries, from the sites' precisions and α."""
-    reach = shrunk(factor, precision, prior.cross)
+    reach = shrunk(factor, precision, after(slope, prior.cross))
     # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
     variance = jnp.maximum(prior.own - jnp.sum(prior.cross * reach, axis=1), 0.0)
     return LocalPrediction(mean + jnp.sum(prior.cross * slope, axis=1), variance, reach)

@@ -146,10 +146,17 @@ class MovingSearch:
 
     A tree is built anew only when one lengthscale has moved by a half against another; until then
     it gives twice as many rows as are asked for, and the nearest in the present metric are taken.
+    With `part`, the numbers of some rows, only those are found.
     """
 
-    def __init__(self, X: Float[np.ndarray, "N D"], scale: Float[np.ndarray, " D"]):
-        self.X = X
+    def __init__(
+        self,
+        X: Float[np.ndarray, "N D"],
+        scale: Float[np.ndarray, " D"],
+        part: Int[np.ndarray, " n"] | None = None,
+    ):
+        self.X = X if part is None else X[part]
+        self.part = part
         self._move(scale)
 
     def _move(self, scale: Float[np.ndarray, " D"]) -> None:
@@ -160,6 +167,12 @@ class MovingSearch:
         self, queries: Float[np.ndarray, "Q D"], k: int, scale: Float[np.ndarray, " D"]
     ) -> Int[np.ndarray, "Q k"]:
         """The k rows nearest to each query in the metric of now."""
+        found = self._nearest(queries, k, scale)
+        return found if self.part is None else self.part[found].astype(found.dtype)
+
+    def _nearest(
+        self, queries: Float[np.ndarray, "Q D"], k: int, scale: Float[np.ndarray, " D"]
+    ) -> Int[np.ndarray, "Q k"]:
         if isinstance(self._search, BlockSearch):
             self._search.scale = scale.astype(self.X.dtype)
             return self._search.nearest(queries, k)

@@ -14,6 +14,7 @@ from ..data.blocks import padded, row_slices
 from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..likelihoods import Bernoulli
+from ..linalg import one_batch_of_solves
 from ..precision import computing_in, current_platform, one_lapack_thread
 from .model import LocalModel, latent
 from .neighbours import Search, metric, search
@@ -59,9 +60,12 @@ class LocalPosterior:
             size = _FEW_QUERIES if len(X) <= _FEW_QUERIES else block_size(k)
             for some in row_slices(len(X), size):
                 queries, around = padded(X[some], size), padded(near[some], size)
-                found = latent(self.rule, self.likelihood, self.model, self._rows, queries, around)
-                for result, part in zip((mean, variance), found, strict=True):
-                    result[some] = np.asarray(part)[: some.stop - some.start]
+                with one_batch_of_solves:
+                    found = latent(
+                        self.rule, self.likelihood, self.model, self._rows, queries, around
+                    )
+                    for result, part in zip((mean, variance), found, strict=True):
+                        result[some] = np.asarray(part)[: some.stop - some.start]
         return mean, variance
 
     def extended(self, rows: Rows) -> "LocalPosterior":

@@ -24,7 +24,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from ..likelihoods import Bernoulli
-from .neighbourhood import Covariances, Labelled, factorised, shrunk, times
+from .neighbourhood import Covariances, Labelled, factorised, times
 
 _MOST_PASSES = 100
 _SMALLEST_STEP = 0.1
@@ -73,14 +73,15 @@ class Targets(NamedTuple):
 
 
 def marginals(prior: Covariances, precision: Matrix, linear: Matrix) -> Marginals:
-    """Σ = K - VᵀV with V = R⁻¹ √b K, and α = g - C K g."""
-    K = prior.covariance
+    """Σ = K - VᵀV with V = R⁻¹ √b K, and α = g - C K g = g - √b R⁻ᵀ V g."""
+    K, root = prior.covariance, jnp.sqrt(precision)
     factor = factorised(K, precision)
-    V = solve_triangular(factor, jnp.sqrt(precision)[:, :, None] * K, lower=True)
+    V = solve_triangular(factor, root[:, :, None] * K, lower=True)
     covariance = K - jnp.einsum("qki,qkj->qij", V, V)
     # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
     variance = jnp.maximum(jnp.diagonal(covariance, axis1=1, axis2=2), _least(K))
-    slope = linear - shrunk(factor, precision, times(K, linear))
+    half = times(V, linear)[..., None]
+    slope = linear - root * solve_triangular(factor, half, lower=True, trans=1)[..., 0]
     return Marginals(times(K, slope), variance, slope, factor, covariance)
 
 

@@ -3,7 +3,9 @@ r"""Learning a local model: each row of a batch is predicted from its neighbours
 The objective is the leave-one-out log predictive probability, Σ_n w_n log p(y_n | the K rows
 nearest to row n, but not n), which needs no evidence and no bound: it is the score the model will
 be judged by. Batches of rows are drawn at random, their neighbours found in the metric of the
-present lengthscales, and Adam moves the logarithms of the kernel's parameters and the mean.
+present lengthscales, and Adam moves the logarithms of the kernel's parameters and the mean. The
+first steps are long and know little: their neighbours come from a part of the rows, among which a
+search is quick to build anew.
 
 A run is a function of its plan, its start and its seed, as in training/stochastic.py: a
 checkpoint is all that is needed to go on from the middle.
@@ -24,6 +26,7 @@ from ..data.blocks import padded, row_slices
 from ..exceptions import NumericalError, NumericalWarning
 from ..inference.sites import Rows
 from ..likelihoods import Bernoulli
+from ..linalg import one_batch_of_solves
 from ..optimize.lbfgsb import Status
 from ..precision import compiled, one_lapack_thread
 from ..progress import Reporter
@@ -37,6 +40,7 @@ from .neighbours import MovingSearch, metric, without
 from .posterior import LocalPosterior, block_size
 
 _RATE = 0.1  # of Adam, at first; then a cosine to zero
+_FIRST_STEPS, _FIRST_ROWS = 40, 2**16  # while the metric moves fast, neighbours among so many rows
 _CHUNK = 10  # steps between two reports
 _PATIENCE = 6  # chunks that must be no better than as many before
 _MOST_RETRIES = 5
@@ -100,7 +104,7 @@ class _Training:
         if run.resumed is not None:
             scale = self._resume(run.resumed)
         self.started = time.perf_counter() - self.standing.seconds
-        self.search = MovingSearch(run.rows.X, scale)
+        self.search = MovingSearch(run.rows.X, scale, self._part())
         self.rows = jax.tree.map(jnp.asarray, run.rows)
 
     def fitted(self) -> Fitted:
@@ -112,6 +116,7 @@ class _Training:
                     break
             if self.run.checkpoints is not None:
                 self._save()
+            self._look_everywhere()
             return self._fitted(self._evidence(), status)
 
     def _share(self) -> float:
@@ -120,6 +125,17 @@ class _Training:
         if (limit := self.run.plan.max_time) is not None:
             share = max(share, min(1.0, (time.perf_counter() - self.started) / limit))
         return share
+
+    def _part(self) -> Int[np.ndarray, " n"] | None:
+        """The rows among which neighbours are looked for in the first steps; None is all."""
+        n_rows = len(self.run.rows.y)
+        if self.standing.done >= _FIRST_STEPS or n_rows <= 2 * _FIRST_ROWS:
+            return None
+        return np.random.default_rng(self.run.seed).choice(n_rows, _FIRST_ROWS, replace=False)
+
+    def _look_everywhere(self) -> None:
+        if self.search.part is not None:
+            self.search = MovingSearch(self.run.rows.X, self._scale())
 
     # --- a few steps --------------------------------------------------------------------------
 
@@ -156,15 +172,19 @@ class _Training:
     def _step(self, share: float) -> float:
         """One batch; the mean log probability of its rows."""
         run, n_rows = self.run, len(self.run.rows.y)
+        if self.standing.done >= _FIRST_STEPS:
+            self._look_everywhere()
         if run.plan.batch_size >= n_rows:
             batch = np.arange(n_rows)
         else:
             rng = np.random.default_rng([run.seed, self.standing.done])
             batch = rng.choice(n_rows, run.plan.batch_size, replace=False, shuffle=False)
         rate = self.standing.slowdown * _RATE * 0.5 * (1.0 + np.cos(np.pi * share))
-        self.state, mean = _moved(
-            run.rule, run.likelihood, self.state, self.rows, batch, self._around(batch), rate
-        )
+        near = self._around(batch)
+        with one_batch_of_solves:
+            self.state, mean = jax.block_until_ready(
+                _moved(run.rule, run.likelihood, self.state, self.rows, batch, near, rate)
+            )
         return float(mean)
 
     def _around(self, numbers: Int[np.ndarray, " Q"]) -> Int[np.ndarray, "Q K"]:
@@ -232,7 +252,10 @@ class _Training:
         model, total, size = self._model(), 0.0, block_size(near.shape[1])
         for some in row_slices(len(queries.y), size):
             X, y, around = (padded(a[some], size) for a in (queries.X, queries.y, near))
-            found = latent(self.run.rule, self.run.likelihood, model, self.rows, X, around)
+            with one_batch_of_solves:
+                found = jax.block_until_ready(
+                    latent(self.run.rule, self.run.likelihood, model, self.rows, X, around)
+                )
             tilted = self.run.likelihood.tilted(jnp.asarray(y), *found)
             log_prob = np.asarray(tilted.log_prob, np.float64)[: some.stop - some.start]
             total += float(queries.weights[some] @ log_prob)
