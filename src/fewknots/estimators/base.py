@@ -95,6 +95,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         check_magnitude(X, names)
         y, weights = self._targets(X, y, sample_weight, *known)
+        if not known and self._fit_by_contest(X, y, weights):
+            return
         way = self._way(len(X))
         check_weights(way.method, weights)
         check_warm(warm, way)
@@ -121,6 +123,10 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             self._fit_table(table, way, targets.likelihood, warm)
         else:
             self._fit_full_batch(self._standardiser(X), targets, way, warm)
+
+    def _fit_by_contest(self, X, y, weights) -> bool:
+        """Let several methods compete where the choice is open; False where it is not."""
+        return False
 
     def _warm(self) -> Warm | None:
         """What the last fit knows, if this one is to begin with it."""

@@ -19,6 +19,7 @@ from ..precision import on_device
 from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
 from .base import Targets
+from .contest import Contest, competes
 from .local_fits import local_plan
 from .methods import (
     CLASSIFICATION,
@@ -65,7 +66,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         all rows, O(N³): "full_kl", "ep", "mean_field", "laplace". Not in the paper: "local", a
         small Gaussian process among the nearest rows of every query (docs/local.md), for many rows
         and fine structure. "auto": full_kl up to 300 rows unless inducing points are asked for,
-        sparse_kl otherwise.
+        sparse_kl up to 2000. Above, sparse_kl and local compete on held-out rows and the better one
+        stays, unless an argument was given that only one of them has; sparse_kl for streams and
+        Dask collections.
     method_options : dict or None, default None
         "ep", "fitc_ep": {"sweeps": "parallel" or "sequential"}. "mean_field",
         "sparse_mean_field": {"predictor": "gaussian" or "monte_carlo"}. "ivm": {"revisits": bool}.
@@ -157,6 +160,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         minibatches
     n_iter_, n_evaluations_ : int, iterations and evaluations of the outer optimizer
     converged_ : bool
+    contest_ : dict, if methods competed: the negative log probability of the rows that were held
+        out, by method (not kept by `save`)
     history_ : dict of arrays "iteration", "seconds", "bound"
 
     Examples
@@ -266,6 +271,15 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     def _likelihood_of(self, y, weights) -> Targets:
         return Targets(y, weights, Bernoulli(self.likelihood))
 
+    def _fit_by_contest(self, X, y, weights) -> bool:
+        if not competes(self, int(np.count_nonzero(weights))):
+            return False
+        winner = Contest(self, X, y, weights).winner()
+        self.__dict__.pop("inducing_points_", None)
+        parameters = self.get_params(deep=False)
+        self.__dict__.update({k: v for k, v in vars(winner).items() if k not in parameters})
+        return True
+
     def _way(self, n_rows: int, streamed: bool = False, on_cluster: bool = False) -> Way:
         name = self.method
         if name == "auto":
@@ -276,6 +290,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
                 and not (streamed or on_cluster or self.warm_start)
             )
             name = "full_kl" if free_choice and n_rows <= _MOST_ROWS_FULL else "sparse_kl"
+            if self.n_neighbors != "auto":
+                name = "local"
         method = with_options(CLASSIFICATION[name], name, self.method_options)
         check_link(method, self.likelihood)
         check_inducing(method, self.n_inducing, self.inducing_points)

@@ -19,6 +19,7 @@ def set_attributes(
 ) -> None:
     """The attributes that end in an underscore; what they mean is in the estimators' docstrings."""
     standardiser = estimator._standardiser
+    estimator.__dict__.pop("contest_", None)  # of an earlier fit
     estimator.method_ = method.name
     estimator._likelihood = fitted.model.likelihood
     estimator.posterior_ = fitted.posterior
