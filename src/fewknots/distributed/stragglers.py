@@ -6,10 +6,10 @@ stand. A worker is *slow* if it is
     silent: not heard of for a while, when others were; or else
     stuck: at one and the same task for longer than a whole round may take.
 
-A slow worker is struck off the scheduler's list, as Dask itself does after minutes of silence. For
-Dask it is then a lost one, whose work is done elsewhere; if it comes to life again it joins as a
-new worker. One that merely has more to do than others gets one task done after the other, is not
-slow, and is waited for.
+A slow worker is struck off: its nanny, if it has one, ends the process and starts another. For
+Dask it is then a lost one, whose work is done elsewhere. (A task that was in the hands of several
+lost workers ends the fit: mishaps.py.) A worker that merely has more to do than others gets one
+task done after the other, is not slow, and is waited for.
 
 Nor is anybody struck off when everybody is slow, or nearly so: then the work is hard, or the
 machines are busy with something else, and to begin anew elsewhere would not help. But the user is
@@ -31,6 +31,7 @@ from ..exceptions import ClusterError, ClusterWarning
 WAIT_FOR_WORKERS = 60.0  # seconds, where there are none
 _SILENCE = 5.0  # seconds without a word, when others were heard of
 _WORKERS_HEARD_A_SECOND = 50  # many workers report less often than few: at worst so many
+_SECONDS_TO_END = 10.0  # for a worker's process; after that it is just forgotten
 _NEARLY = 0.5  # of the time after which one is slow
 
 
@@ -53,7 +54,7 @@ class Watch:
         self.client, self.keys, self.patience = client, {str(key) for key in keys}, patience
         self.began = time.perf_counter()
         self.dropped: list[str] = []
-        self._next_word = patience
+        self._next_word = 2.0 * patience
         self._without_workers: float | None = None  # since when
 
     @property
@@ -97,7 +98,7 @@ class Watch:
             )
 
     def _strike_off(self, slow: dict[str, str]) -> None:
-        self.client.run_on_scheduler(_remove, addresses=sorted(slow))
+        self.client.run_on_scheduler(_replace, addresses=sorted(slow))
         self.dropped += sorted(slow)
         for address, why in sorted(slow.items()):
             warnings.warn(
@@ -157,9 +158,12 @@ def _look_around(keys: set[str], dask_scheduler: Any = None) -> dict[str, Standi
     return found
 
 
-async def _remove(addresses: list[str], dask_scheduler: Any = None) -> None:
-    """On the scheduler. `expected`: the tasks in hand are not suspected of having killed anyone."""
-    for address in addresses:
-        await dask_scheduler.remove_worker(
-            address, stimulus_id=f"fewknots-slow-{time.time()}", expected=True, close=False
-        )
+async def _replace(addresses: list[str], dask_scheduler: Any = None) -> None:
+    """On the scheduler: end these workers, and let their nannies start others."""
+    await dask_scheduler.restart_workers(
+        addresses,
+        timeout=_SECONDS_TO_END,
+        wait_for_workers=False,
+        on_error="return",
+        stimulus_id=f"fewknots-slow-{time.time()}",
+    )
