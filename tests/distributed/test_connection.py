@@ -13,7 +13,7 @@ from .processes import free_port
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "nowhere", "tcp://no.such.host:1"])
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "nowhere"])
 def test_a_wrong_address_is_told_soon(address):
     address = address.format(port=free_port())
     began = time.monotonic()

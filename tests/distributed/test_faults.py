@@ -151,13 +151,6 @@ def test_who_is_slow(standings, slow):
     assert dropped == slow
 
 
-def test_a_cluster_without_workers_is_not_waited_for_for_ever(compiled):
-    with cluster_of_processes(compiled) as (_, _, worker), dask.config.set({"fewknots.wait": 2.0}):
-        clf = GPClassifier(**SETTINGS, callback=at_iteration(2, worker.kill))
-        with pytest.raises(ClusterError, match=r"round \d+: .*no workers for \d+ s"):
-            clf.fit(*cut(*rows(), 2))
-
-
 def test_a_partition_with_bad_rows_names_itself(two_workers):
     X, y = rows()
     X[450 + 7, 1] = np.nan

@@ -27,16 +27,10 @@ def told_kindly(client: Client, when: str, checkpoint: Any) -> Iterator[None]:
         raise ClusterError(f"{when}: {_lost(client, error)}{_how_to_go_on(checkpoint)}") from error
     except KilledWorker as error:
         raise ClusterError(
-            f"{when}: the same partitions killed several workers in a row, most likely for want of "
-            f"memory ({error}). Use smaller partitions or workers with more memory."
+            f"{when}: the same partitions killed several workers in a row ({error}). Most likely "
+            "these had too little memory: use smaller partitions or workers with more. A worker "
+            "without fewknots that joined late dies in the same way; the workers' logs say it."
             f"{_how_to_go_on(checkpoint)}"
-        ) from error
-    except ModuleNotFoundError as error:
-        if "fewknots" not in str(error):
-            raise
-        raise ClusterError(
-            f"{when}: a worker that joined later cannot import fewknots ({error}). Take it away, or "
-            f"install fewknots there: pip install 'fewknots[dask]'.{_how_to_go_on(checkpoint)}"
         ) from error
     except ClusterError as error:
         raise ClusterError(f"{when}: {error}{_how_to_go_on(checkpoint)}") from error

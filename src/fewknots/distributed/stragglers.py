@@ -1,7 +1,7 @@
 """Workers that hold up a round: who they are, and doing without them.
 
-Once a round takes longer than rounds do, the scheduler is asked every second how its workers
-stand. A worker is *slow* if it is
+While a round is not done, the scheduler is asked every second how its workers stand. Once it has
+taken longer than rounds do, a worker is *slow* if it is
 
     silent: not heard of for a while, when others were; or else
     stuck: at one and the same task for longer than a whole round may take.
@@ -64,8 +64,6 @@ class Watch:
 
     def look(self) -> None:
         """Strike off whoever is slow; an error if nobody is left to work."""
-        if self.seconds < min(self.patience, seconds_to_wait_for_workers()):
-            return
         standings = self._standings()
         self._check_not_deserted(standings)
         if not standings or self.seconds < self.patience:
@@ -93,8 +91,8 @@ class Watch:
         gone = self.seconds - self._without_workers
         if gone > seconds_to_wait_for_workers():
             raise ClusterError(
-                f"the cluster has had no workers for {gone:.0f} s. Start some, for instance: "
-                "dask worker ADDRESS."
+                f"the cluster has had no workers for {gone:.0f} s; their logs say why they went. "
+                "Start some, for instance: dask worker ADDRESS."
             )
 
     def _strike_off(self, slow: dict[str, str]) -> None:
