@@ -17,9 +17,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_wrong_address_is_told_soon(address):
     address = address.format(port=free_port())
     began = time.monotonic()
-    with pytest.raises(ClusterError, match=rf"no Dask scheduler answers at {address}.*tcp://host"):
-        with connected(address):
-            pass
+    message = rf"no Dask scheduler answers at {address}.*tcp://host"
+    with pytest.raises(ClusterError, match=message), connected(address):
+        pass
     assert time.monotonic() - began < 15.0
 
 
@@ -33,6 +33,6 @@ def test_local_workers_are_gone_afterwards():
 
 
 def test_either_an_address_or_workers():
-    with pytest.raises(ValueError, match="either the scheduler's address or how many"):
-        with connected("tcp://127.0.0.1:8786", 2):
-            pass
+    message = "either the scheduler's address or how many"
+    with pytest.raises(ValueError, match=message), connected("tcp://127.0.0.1:8786", 2):
+        pass

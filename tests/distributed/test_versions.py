@@ -1,5 +1,8 @@
 """Workers that cannot take part: refused before the first round, or when they join later."""
 
+import time
+from contextlib import ExitStack
+
 import dask
 import pytest
 
@@ -33,18 +36,15 @@ def fit(**settings):
 
 
 def test_workers_that_differ_are_refused(compiled, other_version, no_fewknots):
+    none_there = rf"worker \S+ {NONE_HERE}"
     with processes.cluster_of_processes(compiled) as (client, _, _):
-        address = client.scheduler.address
-        for env, message in (
-            (other_version, OTHER_HERE),
-            (no_fewknots, rf"worker \S+ {NONE_HERE}"),
-        ):
-            with processes.worker(address, env):
+        for env, message in ((other_version, OTHER_HERE), (no_fewknots, none_there)):
+            with processes.worker(client.scheduler.address, env):
                 client.wait_for_workers(2, timeout=60)
                 with pytest.raises(ClusterError, match=message):
                     fit()
             while len(client.scheduler_info(n_workers=-1)["workers"]) > 1:
-                pass
+                time.sleep(0.05)
 
 
 def test_a_scheduler_without_fewknots_is_refused(compiled, no_fewknots):
@@ -67,18 +67,15 @@ def test_a_worker_that_joins_in_the_middle_is_refused(compiled, kind, message, r
     with (
         dask.config.set({"fewknots.wait": 2.0}),
         processes.cluster_of_processes(compiled) as (client, _, first),
+        ExitStack() as later,
     ):
-        joined = processes.worker(client.scheduler.address, env)
 
         def replace_the_worker(now):
             if now.iteration == 3:
-                joined.__enter__()
+                later.enter_context(processes.worker(client.scheduler.address, env))
                 client.wait_for_workers(2, timeout=60)
                 first.kill()
 
-        try:
-            with pytest.raises(ClusterError, match=rf"round \d+: .*{message}.*resume=True"):
-                fit(callback=replace_the_worker, checkpoint=tmp_path)
-        finally:
-            joined.__exit__(None, None, None)
+        with pytest.raises(ClusterError, match=rf"round \d+: .*{message}.*resume=True"):
+            fit(callback=replace_the_worker, checkpoint=tmp_path)
     assert list(tmp_path.glob("step-*.checkpoint"))

@@ -44,10 +44,10 @@ def _lost(client: Client, error: BaseException) -> str:
 def _how_to_go_on(checkpoint: Any) -> str:
     if checkpoint is None:
         return (
-            " Then fit again on the cluster, or on a new one; with checkpoint='folder' a fit can "
-            "be taken up where it stood."
+            " Fit again on this cluster or on a new one; with checkpoint='folder' a fit can be "
+            "taken up where it stood."
         )
     return (
-        f" What was learned is kept in {str(checkpoint)!r}: connect to the cluster, or to a new "
-        "one, and fit again with resume=True."
+        f" What was learned is kept in {str(checkpoint)!r}: fit again with resume=True, on this "
+        "cluster or on a new one."
     )

@@ -49,7 +49,6 @@ class ClusterSums:
         self.total_weight = total_weight
         self.device, self.versions, self.checkpoint = device, versions, checkpoint
         self.rounds = 0
-        self.dropped: list[str] = []  # workers that were too slow
         self._usual: list[float] = []
 
     def __call__(self, point: Point, subset: Subset | None = None) -> Found:
@@ -71,7 +70,6 @@ class ClusterSums:
                 raise CommClosedError("no connection")
             watch.look()
         found = root.result()
-        self.dropped += watch.dropped
         self._usual = [*self._usual[-9:], watch.seconds]
         return found
 

@@ -53,7 +53,6 @@ class Watch:
     def __init__(self, client: Client, keys: Iterable[Any], patience: float):
         self.client, self.keys, self.patience = client, {str(key) for key in keys}, patience
         self.began = time.perf_counter()
-        self.dropped: list[str] = []
         self._next_word = 2.0 * patience
         self._without_workers: float | None = None  # since when
 
@@ -97,7 +96,6 @@ class Watch:
 
     def _strike_off(self, slow: dict[str, str]) -> None:
         self.client.run_on_scheduler(_replace, addresses=sorted(slow))
-        self.dropped += sorted(slow)
         for address, why in sorted(slow.items()):
             warnings.warn(
                 f"worker {address} was struck off: it {why}. Its rows are loaded again by others.",
