@@ -87,7 +87,7 @@ def test_a_prediction_is_of_the_model_it_was_asked_of(local):
     X, _ = rows(100)
     clf = copy(local)
     expected, lazily = clf.predict_proba(X), clf.predict_proba(da.from_array(X, chunks=(100, 2)))
-    clf.posterior_ = replace(clf.posterior_, mean=clf.posterior_.mean + 1.0)
+    clf.posterior_ = replace(clf.posterior_, mean=np.asarray(clf.posterior_.mean + 1.0))
     assert np.all(clf.predict_proba(X) != expected)
     np.testing.assert_array_equal(lazily.compute(scheduler="synchronous"), expected)
 
