@@ -63,7 +63,7 @@ def summation(client, n_rows, chunk):
     preparation = rows.preparation(
         Standardiser.identity(D), np.ones(2), np.dtype(np.float64), "auto"
     )
-    return rows.summation(preparation, float(n_rows), None)
+    return rows.summation(preparation, float(n_rows))
 
 
 def point(M):

@@ -27,6 +27,10 @@ class ClusterError(RuntimeError):
     """A Dask cluster cannot do the work: the message says why, and how to go on."""
 
 
+class ClusterWarning(UserWarning):
+    """A fit on a cluster goes on, but not as it should: the message says what holds it up."""
+
+
 class NumericalWarning(UserWarning):
     """A fit went on after a repair: the message says which."""
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from copy import copy
 
 import dask.array as da
 import dask.dataframe as dd
@@ -120,10 +121,46 @@ def test_other_methods_are_refused(threads):
 
 def test_text_names_its_partition(threads, frame):
     ddf = dd.from_pandas(frame, npartitions=3)
-    with pytest.raises(DataError, match=r"partition 0: .*column 'late'"):
+    with pytest.raises(DataError, match=r"partition \d: .*column 'late'"):
         GPClassifier().fit(ddf, ddf["late"])
 
 
 def test_nothing_of_dask_is_imported_without_need():
     look = "import sys, fewknots.estimators; assert not {'dask', 'distributed'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", look], check=True, timeout=60)
+
+
+def test_an_interrupted_run_on_parts_of_the_rows_is_taken_up_bit_for_bit(threads, tmp_path):
+    settings = {"n_inducing": 8, "optimizer": "natural_gradient", "batch_size": 200}
+    settings |= {"max_iter": 30, "random_state": 0}
+    X, y = cut(*rows(), 3)
+
+    def crash(now):
+        if now.iteration == 17:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        GPClassifier(**settings, checkpoint=tmp_path, callback=crash).fit(X, y)
+    assert list(tmp_path.glob("step-*.checkpoint"))
+    resumed = GPClassifier(**settings, checkpoint=tmp_path, resume=True).fit(X, y)
+    whole = GPClassifier(**settings).fit(X, y)
+    assert resumed.log_evidence_ == whole.log_evidence_
+    np.testing.assert_array_equal(resumed.history_["bound"], whole.history_["bound"])
+    np.testing.assert_array_equal(resumed.predict_proba(rows()[0]), whole.predict_proba(rows()[0]))
+
+
+def test_warm_start_goes_on_from_the_fitted_model(threads, in_memory):
+    clf = copy(in_memory).set_params(warm_start=True, max_iter=2)
+    before = in_memory.log_evidence_
+    for _ in range(2):
+        clf.fit(*cut(*rows(), 2))
+        assert clf.history_["bound"][0] > before - 1e-6 * abs(before)
+        assert clf.log_evidence_ > before
+        before = clf.log_evidence_
+
+
+def test_partial_fit_is_refused_with_advice(threads, in_memory):
+    lazy = cut(*rows(), 2)
+    for clf in (GPClassifier(), copy(in_memory)):
+        with pytest.raises(TypeError, match=r"use fit, with warm_start=True.*compute\(\)"):
+            clf.partial_fit(*lazy, classes=["in time", "late"])

@@ -1,28 +1,26 @@
 """What can go wrong on a cluster, done to real processes."""
 
 import os
-import shutil
 import signal
-import socket
-import subprocess
-import sys
-from contextlib import contextmanager
+from contextlib import suppress
 
 import dask
 import numpy as np
 import pytest
 
-import fewknots
-from distributed import Client
 from fewknots import GPClassifier
-from fewknots.exceptions import ClusterError, DataError
+from fewknots.distributed.stragglers import Standing, others_are_quicker, slow_workers
+from fewknots.exceptions import ClusterError, ClusterWarning, DataError
 
 from .conftest import SETTINGS, cut, rows
+from .processes import cluster_of_processes
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:the fit had not converged"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
 ]
+IMPATIENT = {"fewknots.straggler-seconds": 2.0, "fewknots.straggler-times": 3.0}
+OTHER_WORDS = "ignore::fewknots.exceptions.ClusterWarning"  # than those that are waited for
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +61,7 @@ def test_a_killed_worker_is_replaced_and_nothing_changes(two_workers, undisturbe
     assert_same(fitted, undisturbed)
 
 
+@pytest.mark.filterwarnings(OTHER_WORDS)
 def test_a_worker_that_stands_still_does_not_stall_a_round(two_workers, undisturbed):
     two_workers.wait_for_workers(2, timeout=60)
     stopped = []
@@ -71,16 +70,87 @@ def test_a_worker_that_stands_still_does_not_stall_a_round(two_workers, undistur
         stopped.append(some_worker(two_workers))
         os.kill(stopped[0], signal.SIGSTOP)
 
-    impatient = {"fewknots.straggler-seconds": 2.0, "fewknots.straggler-times": 3.0}
     try:
-        with dask.config.set(impatient):
-            clf = GPClassifier(**SETTINGS, callback=at_iteration(3, stop))
+        clf = GPClassifier(**SETTINGS, callback=at_iteration(3, stop))
+        with dask.config.set(IMPATIENT), pytest.warns(ClusterWarning, match="not been heard of"):
             fitted = clf.fit(*cut(*rows(), 4))
     finally:
         for process in stopped:
-            os.kill(process, signal.SIGCONT)
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
     assert stopped
     assert_same(fitted, undisturbed)
+
+
+def sleeping(seconds, most_times):
+    """Makes a worker sleep before its sums, so many times; its process still answers."""
+
+    def make_slow():
+        import time
+
+        from fewknots.distributed import workers
+
+        quick, left = workers.sums_at, [most_times]
+
+        def slow(*question):
+            left[0] -= 1
+            if left[0] >= 0:
+                time.sleep(seconds)
+            return quick(*question)
+
+        workers.sums_at = slow
+
+    return make_slow
+
+
+@pytest.mark.filterwarnings(OTHER_WORDS)
+def test_a_worker_whose_task_hangs_does_not_stall_a_round(two_workers, undisturbed):
+    two_workers.wait_for_workers(2, timeout=60)
+    address = next(iter(two_workers.scheduler_info()["workers"]))
+
+    def hang():
+        two_workers.run(sleeping(3600, 1), workers=[address])
+
+    struck_off = rf"worker {address} was struck off: it has been at one task for \d+ s"
+    clf = GPClassifier(**SETTINGS, callback=at_iteration(3, hang))
+    with dask.config.set(IMPATIENT), pytest.warns(ClusterWarning, match=struck_off):
+        fitted = clf.fit(*cut(*rows(), 4))
+    assert_same(fitted, undisturbed)
+
+
+def test_nobody_is_struck_off_when_all_are_slow(two_workers, undisturbed):
+    """But the user is told."""
+    two_workers.wait_for_workers(2, timeout=60)
+    before = two_workers.run(os.getpid)
+
+    def slow_down():
+        two_workers.run(sleeping(4, 1))
+
+    clf = GPClassifier(**SETTINGS, callback=at_iteration(3, slow_down))
+    with dask.config.set(IMPATIENT), pytest.warns(ClusterWarning, match="still waiting") as told:
+        fitted = clf.fit(*cut(*rows(), 4))
+    assert not [one for one in told if "struck off" in str(one.message)]
+    assert two_workers.run(os.getpid) == before
+    assert_same(fitted, undisturbed)
+
+
+@pytest.mark.parametrize(
+    ("standings", "slow"),
+    [
+        ({"a": Standing(100.0, 90.0)}, set()),  # alone: who else could do it?
+        ({"a": Standing(100.0, 61.0), "b": Standing(100.0, 59.0)}, set()),  # one as slow as another
+        ({"a": Standing(100.0, 61.0), "b": Standing(100.0, 0.0)}, {"a"}),
+        # much to do, one task after the other
+        ({"a": Standing(100.0, 20.0), "b": Standing(100.0, 0.0)}, set()),
+        # b waits for a's data
+        ({"a": Standing(80.0, 0.0), "b": Standing(100.0, 61.0), "c": Standing(99.0, 1.0)}, {"a"}),
+        ({"a": Standing(98.0, 0.0), "b": Standing(100.0, 0.0)}, set()),
+    ],
+)
+def test_who_is_slow(standings, slow):
+    found = slow_workers(standings, 60.0)
+    dropped = set(found) if others_are_quicker(standings, found, 60.0) else set()
+    assert dropped == slow
 
 
 def test_a_partition_with_bad_rows_names_itself(two_workers):
@@ -98,56 +168,13 @@ def test_a_third_label_is_found_where_it_is(two_workers):
         GPClassifier(**SETTINGS).fit(*cut(X, y, 4))
 
 
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-@contextmanager
-def process(module, *arguments, env):
-    started = subprocess.Popen(
-        [sys.executable, "-m", f"distributed.cli.{module}", *arguments],
-        env=os.environ | env,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield started
-    finally:
-        started.kill()
-        started.wait()
-
-
-@contextmanager
-def cluster_of_processes(env, worker_env):
-    address = f"tcp://127.0.0.1:{free_port()}"
-    port = address.rpartition(":")[2]
-    with (
-        process(
-            "dask_scheduler",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            port,
-            "--dashboard-address",
-            "127.0.0.1:0",
-            env=env,
-        ) as scheduler,
-        process("dask_worker", address, "--nthreads", "1", "--no-nanny", env=worker_env),
-        Client(address, timeout="30s") as client,
-    ):
-        client.wait_for_workers(1, timeout=60)
-        yield scheduler
-
-
 def test_a_lost_scheduler_keeps_the_checkpoint_and_a_new_cluster_goes_on(
     compiled, two_workers, undisturbed, tmp_path
 ):
     settings = SETTINGS | {"checkpoint": tmp_path}
-    with cluster_of_processes(compiled, compiled) as scheduler:
+    with cluster_of_processes(compiled) as (_, scheduler, _):
         clf = GPClassifier(**settings, callback=at_iteration(5, scheduler.kill))
-        with pytest.raises(ClusterError, match=r"went away in round \d+.*resume=True"):
+        with pytest.raises(ClusterError, match=r"round \d+: .* went away.*resume=True"):
             clf.fit(*cut(*rows(), 3))
     assert list(tmp_path.glob("step-*.checkpoint"))
     two_workers.wait_for_workers(1, timeout=60)
@@ -159,14 +186,14 @@ def test_a_lost_scheduler_keeps_the_checkpoint_and_a_new_cluster_goes_on(
     np.testing.assert_allclose(bounds, undisturbed.history_["bound"], rtol=1e-8)
 
 
-def test_workers_of_another_version_are_refused(compiled, tmp_path):
-    package = os.path.dirname(fewknots.__file__)
-    other = tmp_path / "fewknots"
-    shutil.copytree(package, other, ignore=shutil.ignore_patterns("__pycache__"))
-    init = other / "__init__.py"
-    init.write_text(init.read_text() + '\n__version__ = "0.0.1"\n')
-    with (
-        cluster_of_processes(compiled, compiled | {"PYTHONPATH": str(tmp_path)}),
-        pytest.raises(ClusterError, match=r"runs fewknots 0\.0\.1, the client fewknots"),
-    ):
-        GPClassifier(**SETTINGS).fit(*cut(*rows(), 2))
+def test_partitions_that_kill_every_worker(two_workers):
+    two_workers.run_on_scheduler(
+        lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 1)
+    )
+    X, y = cut(*rows(), 4)
+    X = X.map_blocks(
+        lambda block, block_id: os._exit(1) if block_id[0] == 2 else block, dtype=X.dtype
+    )
+    killed = "loading the rows: the same partitions killed several workers.*smaller partitions"
+    with pytest.raises(ClusterError, match=killed):
+        GPClassifier(**SETTINGS).fit(X, y)

@@ -8,6 +8,7 @@ from distributed import Client, LocalCluster, get_client
 from ..exceptions import ClusterError
 
 _WORKER_THREADS = 1  # XLA has threads of its own
+_SECONDS_TO_ANSWER = 5  # for a scheduler
 
 
 @contextmanager
@@ -17,7 +18,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
         raise ValueError("say either the scheduler's address or how many local workers, not both.")
     if address is not None:
         try:
-            client = Client(address, timeout="20s")
+            client = Client(address, timeout=_SECONDS_TO_ANSWER)
         except (OSError, TimeoutError, ValueError) as error:
             raise ClusterError(
                 f"no Dask scheduler answers at {address} ({error}). Is it running, and is the "

@@ -1,6 +1,7 @@
 """A Dask collection as a table that can sum its rows: survey, sample, preparation, shares."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import dask
@@ -15,12 +16,13 @@ from ..inference.sites import Rows
 from ..training.held_rows import Shape
 from . import workers
 from .collections import Pieces
+from .mishaps import told_kindly
 from .rounds import ClusterSums
+from .stragglers import seconds_to_wait_for_workers
 from .survey import Survey, joined
 from .versions import Versions, check_workers
 
 _SHARES_PER_WORKER = 2  # so that a lost worker's rows can go to two others
-_WAIT_FOR_WORKERS = 60.0
 
 
 class Group(NamedTuple):
@@ -33,20 +35,24 @@ class Group(NamedTuple):
 class ClusterRows:
     """All rows of a collection, loaded on a cluster and looked at once."""
 
-    def __init__(self, client: Client, pieces: Pieces, collection: Any):
-        self.client = client
+    def __init__(self, client: Client, pieces: Pieces, collection: Any, checkpoint: Any = None):
+        self.client, self.checkpoint = client, checkpoint
         try:
-            client.wait_for_workers(1, timeout=dask.config.get("fewknots.wait", _WAIT_FOR_WORKERS))
+            client.wait_for_workers(1, timeout=seconds_to_wait_for_workers())
         except TimeoutError as error:
             raise ClusterError(
                 "the cluster has no workers. Start some, for instance: dask worker ADDRESS."
             ) from error
         self.versions: Versions = check_workers(client)
-        self.groups = self._load(pieces, collection)
-        surveys = client.gather(
-            [client.submit(workers.survey, group.loaded, pure=False) for group in self.groups]
-        )
+        with self._told_kindly():
+            self.groups = self._load(pieces, collection)
+            surveys = client.gather(
+                [client.submit(workers.survey, group.loaded, pure=False) for group in self.groups]
+            )
         self.survey: Survey = joined([part for share in surveys for part in share])
+
+    def _told_kindly(self) -> AbstractContextManager[None]:
+        return told_kindly(self.client, "loading the rows", self.checkpoint)
 
     def _load(self, pieces: Pieces, collection: Any) -> list[Group]:
         """Every partition into the share of the worker that has it already, if one has."""
@@ -88,12 +94,11 @@ class ClusterRows:
             here = {i: chosen[i] for i in group.numbers if i in chosen}
             if here:
                 asked.append(self.client.submit(workers.take, group.loaded, here, pure=False))
-        found = [part for share in self.client.gather(asked) for part in share]
+        with self._told_kindly():
+            found = [part for share in self.client.gather(asked) for part in share]
         return workers.as_rows(sorted(found, key=lambda part: part.number), preparation)
 
-    def summation(
-        self, preparation: workers.Preparation, total_weight: float, checkpoint: Any
-    ) -> ClusterSums:
+    def summation(self, preparation: workers.Preparation, total_weight: float) -> ClusterSums:
         """Rows on the workers' devices, ready for rounds; those as loaded are let go."""
         held = [
             self.client.submit(
@@ -107,7 +112,7 @@ class ClusterRows:
         ]
         self.groups = []
         return ClusterSums(
-            self.client, held, total_weight, preparation.device, self.versions, checkpoint
+            self.client, held, total_weight, preparation.device, self.versions, self.checkpoint
         )
 
 

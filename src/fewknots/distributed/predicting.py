@@ -1,7 +1,16 @@
-"""Predictions for Dask collections, which stay Dask collections: nothing is computed here."""
+"""Predictions for Dask collections, which stay Dask collections: nothing is computed here.
 
+The model is a node of its own in Dask's graph, on which every partition's prediction depends. So a
+worker gets it once and keeps it while there are partitions to come, and what a model makes when it
+is first used (the local one: an index of all its rows) is made once a worker. Were it an argument
+of each task, it would travel, and be made ready, once a partition. A node can be made again, so
+that workers may come and go; scattered data would be lost with its holders.
+"""
+
+from copy import copy
 from typing import Any
 
+import dask
 import numpy as np
 
 from ..data.tables import with_numeric_columns
@@ -15,23 +24,29 @@ def predicted(estimator: Any, method: str, X: Any) -> Any:
     A Dask array gives a Dask array. A dataframe gives a series with its index or, for
     probabilities, a dataframe with a column for each class.
     """
-    few = np.zeros((1, estimator.n_features_in_))
-    names = getattr(estimator, "feature_names_in_", None)
+    like = _like(estimator, method)
     if is_dataframe(X):
-        return _of_dataframe(estimator, method, X)
-    like = _like(estimator, method, few, names)
+        return _of_dataframe(estimator, method, X, like)
+    names = getattr(estimator, "feature_names_in_", None)
     X = X.rechunk({1: -1})
+    model = _node(estimator)
     if like.ndim == 1:
         return X.map_blocks(
-            _of_block, estimator, method, names, dtype=like.dtype, drop_axis=1, meta=like[:0]
+            _of_block, model, method, names, dtype=like.dtype, drop_axis=1, meta=like[:0]
         )
     chunks = (X.chunks[0], (like.shape[1],))
     return X.map_blocks(
-        _of_block, estimator, method, names, dtype=like.dtype, chunks=chunks, meta=like[:0]
+        _of_block, model, method, names, dtype=like.dtype, chunks=chunks, meta=like[:0]
     )
 
 
-def _like(estimator: Any, method: str, few: np.ndarray, names: Any) -> np.ndarray:
+def _node(estimator: Any) -> Any:
+    """The model as it is now, whatever becomes of the estimator until the graph is computed."""
+    model = copy(estimator).set_params(callback=None)  # which may not travel, and is not needed
+    return dask.delayed(model, pure=True)  # of one name in all graphs
+
+
+def _like(estimator: Any, method: str) -> np.ndarray:
     """What a prediction for a row looks like."""
     if method == "predict":
         return estimator.classes_[:1]
@@ -41,7 +56,7 @@ def _like(estimator: Any, method: str, few: np.ndarray, names: Any) -> np.ndarra
 def _of_block(X, estimator, method, names, block_info=None):
     number = block_info[0]["chunk-location"][0] if block_info else 0
     if not len(X):
-        return _like(estimator, method, X, names)[:0]
+        return _like(estimator, method)[:0]
     if names is not None:
         import pandas as pd
 
@@ -49,16 +64,15 @@ def _of_block(X, estimator, method, names, block_info=None):
     return _at_partition(estimator, method, X, number)
 
 
-def _of_dataframe(estimator: Any, method: str, X: Any) -> Any:
+def _of_dataframe(estimator: Any, method: str, X: Any, like: np.ndarray) -> Any:
     import pandas as pd
 
-    like = _like(estimator, method, np.zeros((1, 1)), None)
     if like.ndim == 1:
         meta = pd.Series(like[:0], name="prediction")
     else:
         meta = pd.DataFrame(like[:0], columns=list(estimator.classes_))
     meta.index = X._meta.index[:0]
-    return X.map_partitions(_of_part, estimator, method, meta, meta=meta)
+    return X.map_partitions(_of_part, _node(estimator), method, meta, meta=meta)
 
 
 def _of_part(part, estimator, method, meta, partition_info=None):

@@ -3,13 +3,15 @@
 A worker that joins later is asked too, by every task it is given (workers.py).
 """
 
-from typing import Any
-
 import jax
+
+from distributed import Client, get_worker
 
 from ..exceptions import ClusterError
 
 Versions = dict[str, str]
+# As text, since Dask sends functions by name, and a process without fewknots could not find one.
+_QUESTION = "{name: __import__(name).__version__ for name in ('fewknots', 'jax')}"
 
 
 def versions_here() -> Versions:
@@ -23,21 +25,28 @@ def check_here(expected: Versions) -> None:
     """Refuse to compute with other versions than the client's."""
     for name, version in versions_here().items():
         if version != expected[name]:
-            raise ClusterError(_mismatch("this worker", name, version, expected[name]))
+            who = f"worker {get_worker().address}"
+            raise ClusterError(_mismatch(who, name, version, expected[name]))
 
 
-def check_workers(client: Any) -> Versions:
-    """Ask every worker that there is."""
+def check_workers(client: Client) -> Versions:
+    """Ask every worker that there is, and the scheduler, which reads every task."""
     expected = versions_here()
-    for worker, found in client.run(versions_here, on_error="return").items():
-        if isinstance(found, BaseException):
+    answers = client.run(eval, _QUESTION, on_error="return")
+    found = {f"worker {address}": answer for address, answer in answers.items()}
+    try:
+        found["the scheduler"] = client.run_on_scheduler(eval, _QUESTION)
+    except ImportError as error:
+        found["the scheduler"] = error
+    for who, answer in found.items():
+        if isinstance(answer, BaseException):
             raise ClusterError(
-                f"worker {worker} cannot import fewknots ({found}). Install fewknots "
-                f"{expected['fewknots']} in the workers' environment: pip install 'fewknots[dask]'."
-            ) from found
-        for name, version in found.items():
+                f"{who} cannot import fewknots ({answer}). Install the client's version in its "
+                f"environment: pip install 'fewknots[dask]=={expected['fewknots']}'."
+            ) from answer
+        for name, version in answer.items():
             if version != expected[name]:
-                raise ClusterError(_mismatch(f"worker {worker}", name, version, expected[name]))
+                raise ClusterError(_mismatch(who, name, version, expected[name]))
     return expected
 
 

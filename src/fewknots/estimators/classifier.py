@@ -298,8 +298,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         if isinstance(method, Local):
             if on_cluster:
                 raise ValueError(
-                    "method='local' keeps its rows in one place and does not fit to Dask "
-                    "collections. Fit it to rows in memory, or use method='sparse_kl'."
+                    "method='local' keeps all rows of its fit in one place, so it does not fit to "
+                    "Dask collections. Fit it in memory to a sample of the rows, for instance "
+                    "X.sample(frac=0.01).compute() of a dataframe; what is fitted then predicts "
+                    "for Dask collections. Or use method='sparse_kl', which fits to them."
                 )
             return Way(method, plan=self._local_plan(n_rows))
         check_not_local(method, self.n_neighbors)

@@ -54,7 +54,9 @@ def fit_table_in_rounds(
             "validation_fraction is for minibatches, and training in rounds has none. Leave it out."
         )
     dtype = resolve_dtype(estimator.dtype)
-    saved, checkpoints = checkpoints_of(estimator, table, dtype, saved_form.of_rounds)
+    on_all_rows = plan.optimizer == ROUNDS
+    form = saved_form.of_rounds if on_all_rows else saved_form.of_sampled_rounds
+    saved, checkpoints = checkpoints_of(estimator, table, dtype, form)
     random_state = check_random_state(estimator.random_state)
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     sample = drawn_sample(estimator, table, np.random.default_rng(seed))
@@ -75,10 +77,10 @@ def fit_table_in_rounds(
         summation = table.summation(dtype)
         with estimator._reporter(way, plan.steps, max_time) as reporter:
             start = start_of(model, problem.jitter, _WIDE, warm)
-            if saved is None and warm is None and plan.optimizer == ROUNDS:
+            if saved is None and warm is None and on_all_rows:
                 start = _start_from_sample(start, problem, table.n_rows, summation, reporter)
             run = RoundsRun(summation, start, seed, checkpoints, saved)
-            if plan.optimizer == ROUNDS:
+            if on_all_rows:
                 return fit_in_rounds(run, problem, reporter), reporter
             return fit_in_sampled_rounds(run, plan, table.n_rows, problem, reporter), reporter
 

@@ -9,6 +9,7 @@ from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
 from ..likelihoods import Bernoulli
 from ..precision import resolve_dtype
+from .local_fits import check_warm
 from .minibatches import Table, check_same_width
 from .training_data import class_factors
 
@@ -29,13 +30,14 @@ def fit_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
     cut = pieces(X, y, sample_weight)
     warm = estimator._warm()
     with current_client() as client:
-        rows = ClusterRows(client, cut, X)
+        rows = ClusterRows(client, cut, X, estimator.checkpoint)
         survey = rows.survey
         if warm is not None:
             check_same_width(warm, survey.n_features)
         _set_features(estimator, survey.n_features, cut.feature_names)
         estimator.classes_ = survey.classes
         way = estimator._way(survey.n_rows, on_cluster=True)
+        check_warm(warm, way)
         factors = class_factors(estimator.class_weight, survey.classes, survey.class_totals)
         moments = survey.moments(factors)
         extremes = np.array([moments.minimum, moments.maximum])
@@ -49,7 +51,7 @@ def fit_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
             lambda: survey.digest,
             lambda numbers: rows.take(numbers, preparation),
             None,
-            lambda _: rows.summation(preparation, total, estimator.checkpoint),
+            lambda _: rows.summation(preparation, total),
         )
         estimator._fit_table(table, way, Bernoulli(estimator.likelihood), warm)
 

@@ -115,6 +115,12 @@ class StreamingFits(GPEstimator):
         join the rows in which neighbours are looked for. After `fit`, or `load`, every call is a
         later one. (To learn everything again from where it stands: `warm_start`.)
         """
+        if is_dask(X):
+            raise TypeError(
+                "partial_fit takes rows in memory, but X is a Dask collection. To learn from all "
+                "its rows, use fit, with warm_start=True to go on from what was learned before; to "
+                "add them piece by piece, call partial_fit with each piece's compute()."
+            )
         if not hasattr(self, "posterior_"):
             if classes is None:
                 raise ValueError("the first call of partial_fit needs classes, the two labels.")

@@ -6,6 +6,7 @@ prediction. It holds the rows themselves, so a saved model contains its training
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 from jaxtyping import Float, Int8
@@ -21,6 +22,7 @@ from .neighbours import Search, metric, search
 
 _FEW_QUERIES = 16
 _COVARIANCES = {"cpu": 2**20, "gpu": 2**26}  # numbers in the neighbourhoods solved together
+_ONE_BUILDS = Lock()  # the index of all rows, when several threads predict
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,9 @@ class LocalPosterior:
         X = X.astype(dtype, copy=False)
         k = min(self.n_neighbors, len(self.points))
         with computing_in(dtype), one_lapack_thread():
-            near = self._search.nearest(X, k)
+            with _ONE_BUILDS:
+                index = self._search
+            near = index.nearest(X, k)
             size = _FEW_QUERIES if len(X) <= _FEW_QUERIES else block_size(k)
             for some in row_slices(len(X), size):
                 queries, around = padded(X[some], size), padded(near[some], size)

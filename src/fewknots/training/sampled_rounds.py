@@ -30,7 +30,7 @@ def fit_in_sampled_rounds(
     base, done, jitter = run.start.base, 0, problem.jitter
     if run.resumed is not None:
         state = unflattened("state", state, run.resumed.arrays)
-        done = int(run.resumed.header["done"])
+        done, jitter = int(run.resumed.header["done"]), run.resumed.header["jitter"]
         report.take_up(
             {
                 name: run.resumed.arrays[f"history.{name}"]
@@ -49,7 +49,7 @@ def fit_in_sampled_rounds(
     def save() -> None:
         assert run.checkpoints is not None
         n_inducing = len(run.start.q.linear)
-        header = {"seed": run.seed, "n_inducing": n_inducing, "done": done}
+        header = {"seed": run.seed, "n_inducing": n_inducing, "done": done, "jitter": jitter}
         arrays = flattened("state", state) | flattened("model", run.start.model)
         arrays |= {f"history.{name}": column for name, column in report.history().items()}
         run.checkpoints.write(done, header, arrays)

@@ -48,6 +48,12 @@ def of_rounds(saved: Saved) -> None:
         raise ValueError("its journal has other columns")
 
 
+def of_sampled_rounds(saved: Saved) -> None:
+    """A run's in rounds on a part of the rows each (sampled_rounds.py)."""
+    _check_numbers(saved.header, counts=("seed", "done"), measures=("jitter",))
+    _check_inducing(saved)
+
+
 def check_history(saved: Saved) -> None:
     """The part that all have: what was reported so far."""
     if not all(name in saved.arrays for name in _HISTORY):

@@ -1,0 +1,165 @@
+"""Workers that hold up a round: who they are, and doing without them.
+
+While a round is not done, the scheduler is asked every second how its workers stand. Once it has
+taken longer than rounds do, a worker is *slow* if it is
+
+    silent: not heard of for a while, when others were; or else
+    stuck: at one and the same task for longer than a whole round may take.
+
+A slow worker is struck off: its nanny, if it has one, ends the process and starts another. For
+Dask it is then a lost one, whose work is done elsewhere. (A task that was in the hands of several
+lost workers ends the fit: mishaps.py.) A worker that merely has more to do than others gets one
+task done after the other, is not slow, and is waited for.
+
+Nor is anybody struck off when everybody is slow, or nearly so: then the work is hard, or the
+machines are busy with something else, and to begin anew elsewhere would not help. But the user is
+told, again each time the wait has doubled.
+"""
+
+import time
+import warnings
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+import dask
+from distributed.comm import CommClosedError
+
+from distributed import Client
+
+from ..exceptions import ClusterError, ClusterWarning
+
+WAIT_FOR_WORKERS = 60.0  # seconds, where there are none
+_SILENCE = 5.0  # seconds without a word, when others were heard of
+_WORKERS_HEARD_A_SECOND = 50  # many workers report less often than few: at worst so many
+_SECONDS_TO_END = 10.0  # for a worker's process; after that it is just forgotten
+_NEARLY = 0.5  # of the time after which one is slow
+
+
+class Standing(NamedTuple):
+    """How a worker stands."""
+
+    heard: float  # when, by the scheduler's clock
+    busy: float  # seconds it has been at one of the round's tasks
+
+
+def seconds_to_wait_for_workers() -> float:
+    """How long a cluster may be without any."""
+    return float(dask.config.get("fewknots.wait", WAIT_FOR_WORKERS))
+
+
+class Watch:
+    """An eye on one round, from the moment it is begun."""
+
+    def __init__(self, client: Client, keys: Iterable[Any], patience: float):
+        self.client, self.keys, self.patience = client, {str(key) for key in keys}, patience
+        self.began = time.perf_counter()
+        self._next_word = 2.0 * patience
+        self._without_workers: float | None = None  # since when
+
+    @property
+    def seconds(self) -> float:
+        """Since the round began."""
+        return time.perf_counter() - self.began
+
+    def look(self) -> None:
+        """Strike off whoever is slow; an error if nobody is left to work."""
+        standings = self._standings()
+        self._check_not_deserted(standings)
+        if not standings or self.seconds < self.patience:
+            return
+        slow = slow_workers(standings, self.patience)
+        if slow and others_are_quicker(standings, slow, self.patience):
+            self._strike_off(slow)
+        elif slow or self.seconds > self._next_word:
+            self._say_that_it_takes_long(len(standings))
+        if slow:
+            self.patience *= 2.0
+
+    def _standings(self) -> dict[str, Standing]:
+        try:
+            return self.client.run_on_scheduler(_look_around, keys=self.keys)
+        except OSError as error:
+            raise CommClosedError(str(error)) from error
+
+    def _check_not_deserted(self, standings: dict[str, Standing]) -> None:
+        if standings:
+            self._without_workers = None
+            return
+        if self._without_workers is None:
+            self._without_workers = self.seconds
+        gone = self.seconds - self._without_workers
+        if gone > seconds_to_wait_for_workers():
+            raise ClusterError(
+                f"the cluster has had no workers for {gone:.0f} s; their logs say why they went. "
+                "Start some, for instance: dask worker ADDRESS."
+            )
+
+    def _strike_off(self, slow: dict[str, str]) -> None:
+        self.client.run_on_scheduler(_replace, addresses=sorted(slow))
+        for address, why in sorted(slow.items()):
+            warnings.warn(
+                f"worker {address} was struck off: it {why}. Its rows are loaded again by others.",
+                ClusterWarning,
+                stacklevel=2,
+            )
+
+    def _say_that_it_takes_long(self, n_workers: int) -> None:
+        self._next_word = 2.0 * self.seconds
+        warnings.warn(
+            f"a round has taken {self.seconds:.0f} s so far, more than rounds usually do, and none "
+            f"of the {n_workers} workers is slower than the others: still waiting. See what they "
+            f"do on the dashboard, {self.client.dashboard_link}.",
+            ClusterWarning,
+            stacklevel=2,
+        )
+
+
+def slow_workers(standings: dict[str, Standing], patience: float) -> dict[str, str]:
+    """Those who keep others waiting, and why they are thought to."""
+    newest = max(standing.heard for standing in standings.values())
+    silence = _SILENCE + len(standings) / _WORKERS_HEARD_A_SECOND
+    silent = {
+        address: f"has not been heard of for {newest - standing.heard:.0f} s"
+        for address, standing in standings.items()
+        if newest - standing.heard > silence
+    }
+    # Who waits for data from one that is silent is at a task, too, and not to blame.
+    return silent or {
+        address: f"has been at one task for {standing.busy:.0f} s"
+        for address, standing in standings.items()
+        if standing.busy > patience
+    }
+
+
+def others_are_quicker(
+    standings: dict[str, Standing], slow: Collection[str], patience: float
+) -> bool:
+    """Whether anybody could do the work of the slow ones."""
+    return any(
+        address not in slow and standing.busy < _NEARLY * patience
+        for address, standing in standings.items()
+    )
+
+
+def _look_around(keys: set[str], dask_scheduler: Any = None) -> dict[str, Standing]:
+    """On the scheduler: how each worker stands, by what it said last."""
+    found = {}
+    for address, worker in dask_scheduler.workers.items():
+        at_work = [
+            seconds
+            for task, seconds in worker.executing.items()
+            if task in worker.processing and str(task.key) in keys
+        ]
+        found[address] = Standing(worker.last_seen, max(at_work, default=0.0))
+    return found
+
+
+async def _replace(addresses: list[str], dask_scheduler: Any = None) -> None:
+    """On the scheduler: end these workers, and let their nannies start others."""
+    await dask_scheduler.restart_workers(
+        addresses,
+        timeout=_SECONDS_TO_END,
+        wait_for_workers=False,
+        on_error="return",
+        stimulus_id=f"fewknots-slow-{time.time()}",
+    )
