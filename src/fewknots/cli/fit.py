@@ -193,10 +193,11 @@ def noticing_interruption() -> Iterator[list[str]]:
 
 def _remove_checkpoints(folder: Path) -> None:
     """What the run kept of itself, now that it is over; nothing else that may be there."""
-    for path in folder.glob("step-*.checkpoint"):
+    for path in folder.rglob("step-*.checkpoint"):
         path.unlink()
-    if folder.is_dir() and not any(folder.iterdir()):
-        folder.rmdir()
+    for part in (*folder.glob("*/"), folder):  # methods that competed had a folder each
+        if part.is_dir() and not any(part.iterdir()):
+            part.rmdir()
 
 
 def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool) -> dict[str, Any]:
@@ -208,7 +209,7 @@ def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool)
         "inputs": list(model.feature_names),
         "kernel": " ".join(str(model.classifier.kernel_).split()),
         "method": model.classifier.method_,
-        "inducing_points": len(model.classifier.inducing_points_),
+        "points": len(model.classifier.posterior_.points),
         "log_evidence": model.classifier.log_evidence_,
         "converged": model.classifier.converged_,
         "interrupted": interrupted,

@@ -41,7 +41,7 @@ def _facts(estimator: Any) -> dict[str, Any]:
         "estimator": type(estimator).__name__,
         "method": estimator.method_,
         "kernel": " ".join(str(estimator.kernel_).split()),
-        "inducing_points": len(estimator.inducing_points_),
+        "points": len(estimator.posterior_.points),
         "inputs": estimator.n_features_in_,
         "log_evidence": estimator.log_evidence_,
         "iterations": estimator.n_iter_,

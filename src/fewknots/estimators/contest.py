@@ -1,11 +1,10 @@
 """method="auto" for many rows: the paper's method and the local one compete for the fit.
 
 Which of them predicts better is a matter of the data: fine structure wants neighbours, a smooth
-function of many inputs wants a global fit (docs/choosing-a-method.md has figures). So a tenth of the
-rows, at most 4096, is held out, both learn from the others, and the one under which the held-out
-labels are more probable stays. It learns of the held-out rows before it is used: they join the
-local one's store, and the global one is fitted again from where it stands, unless its rows are so
-many that those few do not matter.
+function of many inputs wants a global fit (docs/choosing-a-method.md has figures). So a tenth of
+the rows, at most 4096, is held out, both learn from the others, and the one under which the
+held-out labels are more probable stays. Held-out rows then join the local one's store; the global
+one is fitted again from where it stands if its rows are few, for else they hardly matter.
 
 The local one goes first. The other is given up when it has had as much time and is still far
 behind, so that a clear case costs twice the time of the better method and not more.
@@ -13,6 +12,7 @@ behind, so that a clear case costs twice the time of the better method and not m
 
 import time
 import warnings
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import InterruptedFitWarning, NumericalError
 from ..progress import Progress
+from .methods import MOST_ROWS_FULL_BATCH
 
 FEWEST_ROWS = 2000  # below, inducing points were better on every data set, and quicker
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
@@ -75,7 +76,7 @@ class Contest:
         """The better one, fitted; its `contest_` has both scores."""
         local = self._compete("local", self._callback())
         if local.stopped:
-            return self._crowned(local, {"local": local.nlp})
+            return self._crowned(local, {"local": local.nlp}, local.said)
         other = self._compete("sparse_kl", self._callback(local), local.seconds)
         scores = {"local": local.nlp, "sparse_kl": other.nlp}
         if not np.isfinite(min(scores.values())):
@@ -83,7 +84,9 @@ class Contest:
                 "neither method='sparse_kl' nor method='local' could be fitted to these rows. Try "
                 "one of them by name; its error says more."
             )
-        return self._crowned(min(local, other, key=lambda outcome: outcome.nlp), scores)
+        best = min(local, other, key=lambda outcome: outcome.nlp)
+        said = best.said if best is other else [*best.said, *filter(_of_ctrl_c, other.said)]
+        return self._crowned(best, scores, said)
 
     def _compete(self, method: str, callback: Any, spent: float = 0.0) -> Outcome:
         limit = self.estimator.max_time
@@ -92,6 +95,8 @@ class Contest:
         model = clone(self.estimator).set_params(
             method=method, max_time=limit, callback=callback, class_weight=None
         )
+        if self.estimator.checkpoint is not None:  # to each its own
+            model.set_params(checkpoint=Path(self.estimator.checkpoint) / method)
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
@@ -100,7 +105,7 @@ class Contest:
                 nlp = self._nlp(model)
             except NumericalError:
                 nlp = np.inf
-        interrupted = any(issubclass(w.category, InterruptedFitWarning) for w in said)
+        interrupted = any(map(_of_ctrl_c, said))
         seconds = time.perf_counter() - started
         return Outcome(model, nlp, seconds, interrupted or self.asked_to_stop, list(said))
 
@@ -129,8 +134,8 @@ class Contest:
 
         return follow
 
-    def _crowned(self, best: Outcome, scores: dict[str, float]) -> Any:
-        for warning in best.said:
+    def _crowned(self, best: Outcome, scores: dict[str, float], said: list[Any]) -> Any:
+        for warning in said:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
@@ -144,8 +149,14 @@ class Contest:
         return model
 
 
+def _of_ctrl_c(warning: warnings.WarningMessage) -> bool:
+    return issubclass(warning.category, InterruptedFitWarning)
+
+
 def competes(estimator: Any, n_rows: int) -> bool:
     """Whether the choice is open: nothing was asked for that only one of the two understands."""
+    by_minibatches = n_rows > MOST_ROWS_FULL_BATCH
+    repeatable = isinstance(estimator.random_state, int | np.integer)
     return (
         estimator.method == "auto"
         and n_rows > FEWEST_ROWS
@@ -156,8 +167,9 @@ def competes(estimator: Any, n_rows: int) -> bool:
         and estimator.optimizer == "auto"
         and estimator.batch_size == "auto"
         and estimator.max_iter is None
-        and estimator.validation_fraction is None
-        and estimator.checkpoint is None
         and estimator.learn_kernel
         and not estimator.warm_start
+        and (by_minibatches or estimator.validation_fraction is None)
+        # who goes on from a checkpoint must hold the same rows out
+        and (estimator.checkpoint is None or (by_minibatches and repeatable))
     )

@@ -17,6 +17,6 @@ def distance_to_points(classifier: Any, X: Float[np.ndarray, "N D"]) -> Float[np
     scale = classifier.kernel_.input_scale()
     scale = np.asarray(1.0 if scale is None else scale, np.float64)
     standardise = classifier._standardiser
-    points = standardise(np.asarray(classifier.inducing_points_, np.float64)) / scale
+    points = np.asarray(classifier.posterior_.points, np.float64) / scale  # standardised already
     nearest = NearestNeighbors(n_neighbors=1).fit(points)
     return nearest.kneighbors(standardise(X) / scale)[0][:, 0]

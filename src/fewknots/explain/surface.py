@@ -1,6 +1,6 @@
 """The probability over two inputs, the others held at their medians."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -12,7 +12,7 @@ _FEW = 2  # distinct values: an axis of such an input would show two lines
 
 
 class Surface(NamedTuple):
-    """A grid of probabilities, and where the inducing points stand over it."""
+    """A grid of probabilities, and where the points that hold the belief stand over it."""
 
     names: tuple[str, str]
     columns: tuple[int, int]
@@ -38,9 +38,14 @@ def surface(rows: Nameless, columns: tuple[int, int], grid: int = 80) -> Surface
         across,
         up,
         rows.classifier.predict_proba(made_up)[:, 1].reshape(grid, grid),
-        np.asarray(rows.classifier.inducing_points_[:, list(columns)], np.float64),
+        _points(rows.classifier)[:, list(columns)],
         rows.X.shape[1] > 2,
     )
+
+
+def _points(classifier: Any) -> Float[np.ndarray, "M D"]:
+    """What holds the belief, in the units of X; with method="local" these are the training rows."""
+    return classifier._standardiser.undo(np.asarray(classifier.posterior_.points, np.float64))
 
 
 def two_to_show(rows: Nameless, order: list[int]) -> tuple[int, int] | None:

@@ -1,6 +1,6 @@
 r"""The nearest rows in the metric of a kernel, r² = Σ_d (a_d - b_d)² / lengthscale_d².
 
-Two searches, both exact. With few inputs on a CPU a k-d tree (SciPy's): building it takes half a
+Two searches, both exact. On a CPU, unless there are hundreds of inputs, a k-d tree (SciPy's): building it takes half a
 second for a million rows, and a query tens of microseconds. Otherwise all distances, block by
 block on the device, where most of the work is a reduction rather than a sort:
 
@@ -27,7 +27,10 @@ from ..data.blocks import padded, row_slices
 from ..kernels import Kernel
 from ..precision import compiled, current_platform
 
-_MOST_INPUTS_FOR_A_TREE = 20  # a guess: not measured yet
+# A learned metric leaves few inputs that matter, and a tree looks at those: with 54 (covtype) it is
+# twenty times quicker than all distances, with 91 (adult) a little, with 784 (MNIST) slower
+# (benchmarks/neighbours.py).
+_MOST_INPUTS_FOR_A_TREE = 128
 _MOST_INPUTS_FOR_DIFFERENCES = 32
 _LEAF = 32
 _CHUNK = 64

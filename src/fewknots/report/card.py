@@ -18,13 +18,12 @@ _SAID_ELSEWHERE = ("target", "n_rows", "model_file")
 def model_card(evidence: Evidence) -> Markup:
     """Facts about the model, its making and this page."""
     classifier = evidence.classifier
-    points = counted(len(classifier.inducing_points_), "point")
     seed = classifier.random_state
     told = {
         "Kernel": formula(classifier.kernel_),
         **{name: short(value) for name, value in of_the_whole(classifier.kernel_).items()},
         "Likelihood": f"Bernoulli, {classifier.likelihood} link",
-        "Method": f"{classifier.method_}, held by {points}",
+        "Method": f"{classifier.method_}, held by {held_by(classifier)}",
         "Classes": " and ".join(evidence.labels) + "; probabilities are of the second",
         "Inputs": f"{len(evidence.rows.names):,}, {_standardised(classifier)}",
         "Arithmetic": str(classifier.posterior_.points.dtype),
@@ -34,6 +33,12 @@ def model_card(evidence: Evidence) -> Markup:
         if name not in _SAID_ELSEWHERE:
             told[_as_heading(str(name))] = _in_words(value)
     return facts([*told.items(), ("This page", _versions())])
+
+
+def held_by(classifier: Any) -> str:
+    """The points, or training rows, that the belief is held by."""
+    one = "training row" if classifier.method_ == "local" else "point"
+    return counted(len(classifier.posterior_.points), one)
 
 
 def how_to_load(evidence: Evidence) -> Markup:

@@ -40,7 +40,7 @@ def variance_by_distance(evidence: Evidence) -> Markup:
     far = float(variance[~near].mean()) if (~near).any() else None
     alternative = (
         f"Latent variance of {counted(len(rows), 'row')} against their distance to the nearest "
-        f"inducing point. The nearer half has a mean variance of {short(close, 3)}, the farther "
+        f"point. The nearer half has a mean variance of {short(close, 3)}, the farther "
         f"half {short(far, 3)}; before seeing labels it was {short(before, 3)}."
     )
     caption = (

@@ -128,7 +128,7 @@ def decision_surface(evidence: Evidence) -> Markup | None:
     others = " The other inputs are held at their medians." if found.held else ""
     alternative = (
         f"Probability of {positive} over {found.names[0]} and {found.names[1]}. {share} of the "
-        f"area is above one half. {counted(len(points), 'inducing point')} in the picture.{others}"
+        f"area is above one half. {counted(len(points), 'point')} in the picture.{others}"
     )
     caption = (
         f"Colour: the probability of {positive}. Line: where it is one half. Rings: the points "

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..scoring import SCORES, intervals, nlp_gain, scores
+from .card import held_by
 from .evidence import Evidence
 from .markup import Markup, element, join
 from .numbers import counted, percent, short
@@ -46,8 +47,7 @@ def task(evidence: Evidence) -> Markup:
         f"{counted(n_rows, 'row')} that were held out, "
         f"{percent(float(evidence.y.mean()))} of them ",
         element("b", positive),
-        ". The model is a Gaussian process held by "
-        + counted(len(classifier.inducing_points_), "point"),
+        f". The model is a Gaussian process held by {held_by(classifier)}",
         _learned_from(evidence),
         f" ({classifier.method_}, {classifier.likelihood} link).",
         class_="task",

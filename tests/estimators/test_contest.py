@@ -1,0 +1,110 @@
+"""method="auto" above 2000 rows: the better of two methods on held-out rows."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from fewknots import GPClassifier, load
+from fewknots.estimators.contest import FEWEST_ROWS, competes, held_out
+
+RNG = np.random.default_rng(0)
+N = FEWEST_ROWS + 500
+
+
+CENTRES = RNG.normal(size=(N // 5, 3))
+COLOURS = RNG.choice(["black", "white"], size=len(CENTRES))
+
+
+def heaps(n=N):
+    """Hundreds of small heaps, each of one colour: far too many for a few inducing points."""
+    heap = RNG.permutation(n) % len(CENTRES)
+    return CENTRES[heap] + 0.01 * RNG.normal(size=(n, 3)), COLOURS[heap]
+
+
+def plane(n=N):
+    """A plane in ten inputs with noise: neighbours know less of it than all rows together."""
+    X = RNG.normal(size=(n, 10))
+    return X, np.where(X.sum(axis=1) + RNG.normal(size=n) > 0, "up", "down")
+
+
+@pytest.fixture(scope="module")
+def among_heaps():
+    return GPClassifier(random_state=0, max_time=20).fit(*heaps())
+
+
+def test_neighbours_win_where_structure_is_fine(among_heaps):
+    clf = among_heaps
+    assert clf.method_ == "local"
+    assert clf.contest_["local"] < clf.contest_["sparse_kl"]
+    assert len(clf.posterior_.points) == N  # the judges joined the store
+    X, y = heaps(1000)
+    assert clf.score(X, y) > 0.9
+    assert clf.get_params()["method"] == "auto"
+
+
+def test_inducing_points_win_where_it_is_smooth():
+    X, y = plane()
+    clf = GPClassifier(random_state=0, max_time=20).fit(X, y)
+    assert clf.method_ == "sparse_kl"
+    assert clf.contest_["sparse_kl"] < clf.contest_["local"]
+    assert clf.evidence_is_bound_
+
+
+def test_the_winner_can_be_kept(among_heaps, tmp_path):
+    among_heaps.save(tmp_path / "model")
+    X, _ = heaps(50)
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), among_heaps.predict_proba(X))
+
+
+def test_a_callback_that_stops_ends_the_contest():
+    X, y = heaps()
+    clf = GPClassifier(random_state=0, callback=lambda progress: True).fit(X, y)
+    assert clf.method_ == "local"
+    assert list(clf.contest_) == ["local"]
+
+
+def test_names_of_columns_survive():
+    pandas = pytest.importorskip("pandas")
+    X, y = heaps()
+    frame = pandas.DataFrame(X, columns=["east", "north", "up"])
+    clf = GPClassifier(random_state=0, callback=lambda progress: True).fit(frame, y)
+    assert list(clf.feature_names_in_) == ["east", "north", "up"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf.predict(frame[:5])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"method": "sparse_kl"},
+        {"n_inducing": 20},
+        {"optimizer": "lbfgs"},
+        {"batch_size": 100},
+        {"validation_fraction": 0.1},
+        {"checkpoint": "folder"},
+        {"warm_start": True},
+        {"n_neighbors": 10},
+        {"max_iter": 5},
+    ],
+)
+def test_who_asks_for_one_gets_that_one(asked):
+    assert competes(GPClassifier(), N)
+    assert not competes(GPClassifier(**asked), N)
+    assert not competes(GPClassifier(), FEWEST_ROWS)
+
+
+def test_a_number_of_neighbours_asks_for_neighbours():
+    X, y = heaps(400)
+    clf = GPClassifier(n_neighbors=10, max_iter=3, random_state=0).fit(X, y)
+    assert clf.method_ == "local"
+
+
+def test_judges_leave_rows_of_both_classes():
+    signs = np.full(3000, -1.0)
+    signs[[5, 70]] = 1.0
+    judges = held_out(signs, 0)
+    assert len(judges) == 299
+    assert not np.isin([5, 70], judges).any()
