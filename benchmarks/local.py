@@ -19,6 +19,7 @@ _STARTED = time.perf_counter()
 
 import argparse  # noqa: E402  (the clock above counts imports)
 import os  # noqa: E402
+import resource  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import NamedTuple  # noqa: E402
 
@@ -67,11 +68,15 @@ def fit(task: Task, k: int | str, **more) -> GPClassifier:
     print(
         f"K={clf.posterior_.n_neighbors} {clf.posterior_.rule}: {clf.n_iter_} steps, fit "
         f"{took:.1f} s (+ imports {_IMPORTED:.1f} s); test NLP {nlp:.4f}, error {error:.4f}; "
-        f"prediction {rate:,.0f} rows/s",
+        f"prediction {rate:,.0f} rows/s; peak memory {_peak():,.0f} MB",
         flush=True,
     )
     clf.summary_ = nlp, rate
     return clf
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def show(clf: GPClassifier) -> None:

@@ -70,3 +70,11 @@ def test_the_metric_is_the_kernels():
     kernel = Matern32(lengthscale=np.array([1.0, 2.0]))
     np.testing.assert_array_equal(metric(kernel + Linear(), 2), [1.0, 2.0])
     np.testing.assert_array_equal(metric(Linear(), 3), np.ones(3))
+
+
+def test_a_part_of_the_rows_is_searched_by_their_own_numbers():
+    X = RNG.normal(size=(1000, 3)).astype(np.float32)
+    part = np.sort(RNG.choice(1000, 200, replace=False))
+    found = MovingSearch(X, np.ones(3), part).nearest(X[:20], 8, np.ones(3))
+    wanted = part[by_sorting(X[part], X[:20], np.ones(3), 8)]
+    np.testing.assert_array_equal(np.sort(found, axis=1), np.sort(wanted, axis=1))
