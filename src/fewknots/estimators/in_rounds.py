@@ -21,10 +21,11 @@ from ..progress import Reporter
 from ..training import saved_form
 from ..training.full_batch import Fitted, Problem, fit_collapsed
 from ..training.parameters import Learned
-from ..training.rounds import RoundsRun, Summation, fit_in_rounds
+from ..training.rounds import fit_in_rounds
 from ..training.sampled_rounds import fit_in_sampled_rounds
 from ..training.steps import Naturals
 from ..training.stochastic import Start
+from ..training.summation import RoundsRun, Summation
 from .methods import ROUNDS, Way
 from .minibatches import (
     Table,
@@ -38,7 +39,7 @@ from .minibatches import (
 
 _WIDE = np.dtype(np.float64)
 _MANY_SAMPLES = 4  # a sample is fitted first where there are this many times its rows
-_SAMPLE_ITERATIONS = 50
+_SAMPLE_ITERATIONS = int(__import__('os').environ.get('SI','200'))
 
 
 def fit_table_in_rounds(
@@ -88,9 +89,9 @@ def _start_from_sample(
 ) -> Start:
     """Kernel, inducing points and q as the sample has them, q as if for all rows."""
     rows: Rows = problem.rows
-    if n_rows < _MANY_SAMPLES * len(rows.y) or not (problem.learned.kernel or problem.learned.Z):
+    if not (problem.learned.kernel or problem.learned.Z):
         return start
-    short = replace(problem, max_iter=min(problem.max_iter, _SAMPLE_ITERATIONS))
+    short = replace(problem, max_iter=_SAMPLE_ITERATIONS)
     fitted = fit_collapsed(short, lambda bound, **more: reporter.is_asked_to_stop())
     factor, mean = np.asarray(fitted.held.q.factor), np.asarray(fitted.held.q.mean)
     precision = np.linalg.inv(factor.T @ factor)

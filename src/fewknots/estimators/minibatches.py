@@ -33,7 +33,7 @@ from ..training.checkpoint import Checkpoints, unflattened
 from ..training.feed import ArrayFeed, Feed, StoreFeed
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
-from ..training.rounds import MemorySums, Summation
+from ..training.summation import MemorySums, Summation
 from ..training.saved_form import Saved
 from ..training.steps import Naturals, base_of, precision_dtype, prior_base
 from ..training.stochastic import Run, Start, fit_stochastic

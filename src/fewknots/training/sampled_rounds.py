@@ -16,7 +16,7 @@ from .checkpoint import flattened, unflattened
 from .full_batch import Fitted, Problem
 from .held_rows import Point, Subset
 from .parameters import encode
-from .rounds import RoundsRun, fitted_at, point_at, weigh
+from .summation import RoundsRun, fitted_at, point_at, weigh
 from .schedule import Plan, rates
 
 
