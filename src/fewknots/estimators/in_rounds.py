@@ -1,9 +1,9 @@
 """Fits in rounds, whether the rows are in memory or on a cluster. Order and manners only.
 
-Where there are many rows, a sample of them is fitted first, in this process and in full batch:
-kernel and inducing points are then nearly right before the first round, which leaves tens of rounds
-instead of hundreds. The sample is drawn by row numbers, so that it is the same however the rows are
-split.
+A sample of the rows is fitted first, in this process and in full batch: kernel and inducing points
+are then nearly right before the first round. The same sample stands for all rows between rounds
+(training/surrogate.py), which leaves tens of them instead of hundreds. It is drawn by row numbers,
+so that it is the same however the rows are split; where there are few rows, it is all of them.
 """
 
 from dataclasses import replace
@@ -38,8 +38,7 @@ from .minibatches import (
 )
 
 _WIDE = np.dtype(np.float64)
-_MANY_SAMPLES = 4  # a sample is fitted first where there are this many times its rows
-_SAMPLE_ITERATIONS = int(__import__('os').environ.get('SI','200'))
+_SAMPLE_ITERATIONS = 200
 
 
 def fit_table_in_rounds(
@@ -55,7 +54,9 @@ def fit_table_in_rounds(
             "validation_fraction is for minibatches, and training in rounds has none. Leave it out."
         )
     dtype = resolve_dtype(estimator.dtype)
-    saved, checkpoints = checkpoints_of(estimator, table, dtype, saved_form.of_rounds)
+    in_full = plan.optimizer == ROUNDS
+    check = saved_form.of_rounds if in_full else saved_form.of_sampled_rounds
+    saved, checkpoints = checkpoints_of(estimator, table, dtype, check)
     random_state = check_random_state(estimator.random_state)
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     sample = drawn_sample(estimator, table, np.random.default_rng(seed))
@@ -76,16 +77,16 @@ def fit_table_in_rounds(
         summation = table.summation(dtype)
         with estimator._reporter(way, plan.steps, max_time) as reporter:
             start = start_of(model, problem.jitter, _WIDE, warm)
-            if saved is None and warm is None and plan.optimizer == ROUNDS:
-                start = _start_from_sample(start, problem, table.n_rows, summation, reporter)
+            if saved is None and warm is None and in_full:
+                start = _start_from_sample(start, problem, summation, reporter)
             run = RoundsRun(summation, start, seed, checkpoints, saved)
-            if plan.optimizer == ROUNDS:
+            if in_full:
                 return fit_in_rounds(run, problem, reporter), reporter
             return fit_in_sampled_rounds(run, plan, table.n_rows, problem, reporter), reporter
 
 
 def _start_from_sample(
-    start: Start, problem: Problem, n_rows: int, summation: Summation, reporter: Reporter
+    start: Start, problem: Problem, summation: Summation, reporter: Reporter
 ) -> Start:
     """Kernel, inducing points and q as the sample has them, q as if for all rows."""
     rows: Rows = problem.rows

@@ -1,22 +1,23 @@
 r"""Full-batch training in rounds: for rows that are many, or far away, and looked at few times.
 
 A round looks at all rows at one kernel, Z and q, wherever the rows are (summation.py). Between two
-rounds the client maximises a surrogate, its own sample of the rows corrected by what the round has
-told (surrogate.py). What is here is the outer loop, a trust-region method: the surrogate is
-trusted in a box around the best place known, and the next round says by how much the bound has
-really risen.
+rounds the client maximises a surrogate: its own sample of the rows, corrected by what the rounds
+have told (surrogate.py). What is here is the outer loop, a trust-region method. The surrogate is
+trusted in a box around the best place known, |θ - θ_k| ≤ radius for every coordinate, and the next
+round says how much of the promised gain was real:
 
-    ratio = (what the round gained) / (what the surrogate promised)
+| gain                        | the place                  | the box                     |
+|-----------------------------|----------------------------|-----------------------------|
+| none                        | not followed               | a quarter of the step       |
+| less than ¼ of the promise  | followed                   | half of the step            |
+| more than ¾, at the border  | followed                   | twice as wide               |
 
-A round that gained nothing is not followed, and the next box is much smaller; one that gained what
-was promised, on the border of its box, widens it. In a small enough box the surrogate is right, for
-its gradient is. The fit ends when the surrogate promises less than `tol` for each unit of weight.
+In a small enough box the surrogate is right, for its gradient is. The fit ends when the surrogate
+promises so little that ten rounds like it would gain less than `tol` for each unit of weight.
 
-A run is a function of its start, its sample and where it stands (`Standing`), which is all that
-goes into a checkpoint.
+A run is a function of its start, its sample and where it stands, which is all that goes into a
+checkpoint: the best place and its sums, the bends and the radius. No round is made twice.
 """
-
-from typing import Any
 
 import jax
 import numpy as np
@@ -24,18 +25,19 @@ import numpy as np
 from ..optimize.lbfgsb import Status, flatten
 from ..progress import Reporter
 from .checkpoint import flattened, unflattened
+from .correction import Bends
 from .full_batch import Fitted, Problem
 from .held_rows import Found, Point
-from .parameters import Named, encode, limits
+from .parameters import encode, limits
 from .saved_form import Saved
 from .steps import Naturals
-from .summation import MemorySums, RoundsRun, Weighed, fitted_at, point_at, weigh
-from .surrogate import Place, Proposal, Standing, Surrogate
+from .summation import MemorySums, RoundsRun, fitted_at, point_at, weigh
+from .surrogate import Place, Proposal, Sample, Standing, Surrogate
 
-_FIRST_RADIUS = 1.0  # a lengthscale for Z, a factor of e for the kernel's parameters
-_LEAST_RADIUS = 1e-4
+_FIRST_RADIUS = 0.03  # lengthscales for Z, logarithms for the kernel's parameters
+_LEAST_RADIUS = 1e-6
 _POOR, _GOOD = 0.25, 0.75  # of the gain that was promised
-_MOST_ITERATIONS = 50  # of L-BFGS between two rounds
+_PLATEAU_ROUNDS = 10  # that would together gain less than `tol`
 
 
 def fit_in_rounds(run: RoundsRun, problem: Problem, report: Reporter) -> Fitted:
@@ -45,7 +47,6 @@ def fit_in_rounds(run: RoundsRun, problem: Problem, report: Reporter) -> Fitted:
         search.ask_first()
     else:
         search.resume(run.resumed, report)
-    status = Status.MAX_ITER
     while True:
         if search.rounds > len(report.moments):  # or it is a run taken up, and was told
             stop = report(search.bound, so_far=search.so_far)
@@ -75,9 +76,11 @@ class _TrustRegion:
         free, self.frozen = encode(run.start.model, problem.learned)
         self.start = Place(free, Naturals(*map(np.asarray, run.start.q)))
         self.limits = limits(free)
-        sample = MemorySums(problem.rows, problem.rows.y.dtype)
+        rows = MemorySums(problem.rows, problem.rows.y.dtype)
         weight = run.summation.total_weight
-        self.surrogate = Surrogate(sample, weight, run.start.base, self.frozen, problem)
+        scale, worthwhile = weight / rows.total_weight, problem.tol * weight / _PLATEAU_ROUNDS
+        self.sample = Sample(rows, scale, run.start.base, self.frozen, problem, worthwhile)
+        self.bends = Bends.none(len(flatten(free)))
         self.radius = _FIRST_RADIUS
         self.jitter = problem.jitter
         self.rounds = 0
@@ -95,33 +98,34 @@ class _TrustRegion:
 
     def proposal(self, report: Reporter) -> Proposal:
         """Where to ask next."""
-        x, (lowest, highest) = self.here.place.free, self.limits
+        free, (lowest, highest) = self.here.place.free, self.limits
         reach = (
-            jax.tree.map(lambda x, low: np.maximum(x - self.radius, low), x, lowest),
-            jax.tree.map(lambda x, high: np.minimum(x + self.radius, high), x, highest),
+            jax.tree.map(lambda x, low: np.maximum(x - self.radius, low), free, lowest),
+            jax.tree.map(lambda x, high: np.minimum(x + self.radius, high), free, highest),
         )
-        return self.surrogate.proposal(
-            self.here, reach, self.jitter, _MOST_ITERATIONS, report.is_asked_to_stop
-        )
+        return self._surrogate(self.here).proposal(reach, report.is_asked_to_stop)
 
     def follow(self, proposal: Proposal) -> None:
         """Ask there, go there if that is better, and learn how far to trust."""
         there = self._ask(proposal.place)
         gain = float(there.weighed.bound) - self.bound
-        moved = jax.tree.map(np.subtract, proposal.place.free, self.here.place.free)
-        length = float(np.max(np.abs(flatten(moved)))) if moved else 0.0
-        if not gain > _POOR * proposal.promise:  # nor a number, perhaps
+        step = flatten(proposal.place.free) - flatten(self.here.place.free)
+        length = float(np.max(np.abs(step), initial=0.0))
+        if not gain > 0.0:  # nor a number, perhaps
             self.radius = 0.25 * length
-        elif gain > _GOOD * proposal.promise and length >= 0.99 * self.radius:
+        elif gain < _POOR * proposal.promise:
+            self.radius = 0.5 * length
+        elif gain > _GOOD * proposal.promise and length > 0.99 * self.radius:
             self.radius *= 2.0
         if gain > 0.0:
+            error = self._surrogate(there).gradient_here() - proposal.gradient
+            self.bends = self.bends.learned(error, step)
             self.here = there
-        self.is_over = (
-            proposal.promise < self.surrogate.worthwhile or self.radius < _LEAST_RADIUS
-        )
-        import os
-        if os.environ.get("TRACE"):
-            print(f"round {self.rounds} promise {proposal.promise:.3f} gain {gain:.3f} length {length:.3g} radius {self.radius:.3g} bound/row {self.bound/self.run.summation.total_weight:.6f} worthwhile {self.surrogate.worthwhile:.3f}", self.surrogate.trace, flush=True)
+        little = proposal.promise < self.sample.worthwhile
+        self.is_over = little or self.radius < _LEAST_RADIUS
+
+    def _surrogate(self, standing: Standing) -> Surrogate:
+        return Surrogate(self.sample, standing, self.bends, self.jitter)
 
     def _ask(self, place: Place) -> Standing:
         self.rounds += 1
@@ -153,6 +157,7 @@ class _TrustRegion:
         }
         arrays = flattened("model", self.run.start.model)
         arrays |= flattened("place", self.here.place) | flattened("found", self.here.found)
+        arrays |= flattened("bends", self.bends)
         arrays |= {f"history.{name}": column for name, column in report.history().items()}
         self.run.checkpoints.write(self.rounds, header, arrays)
 
@@ -167,7 +172,8 @@ class _TrustRegion:
         self.rounds, self.is_over = saved.header["rounds"], saved.header["is_over"]
         self.radius, self.jitter = saved.header["radius"], saved.header["jitter"]
         place = unflattened("place", self.start, saved.arrays)
-        found = unflattened("found", self.surrogate.look(self.start, self.jitter), saved.arrays)
+        found = unflattened("found", self.sample.look(self.start, self.jitter), saved.arrays)
+        self.bends = Bends(saved.arrays["bends.0"], saved.arrays["bends.1"])
         self.here = self._standing(place, found)
 
     # --- the end ------------------------------------------------------------------------------

@@ -44,6 +44,9 @@ def of_rounds(saved: Saved) -> None:
     _check_numbers(saved.header, counts=("seed", "rounds"), measures=("jitter", "radius"))
     if type(saved.header["is_over"]) is not bool:
         raise ValueError("it does not say whether it is over")
+    directions, strengths = (saved.arrays[f"bends.{i}"] for i in range(2))
+    if directions.ndim != 2 or strengths.shape != directions.shape[:1]:
+        raise ValueError("its bends are of different numbers")
     _check_inducing(saved)
 
 

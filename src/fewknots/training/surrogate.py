@@ -1,56 +1,47 @@
-r"""A sample that stands for all rows, after they have been asked once: what a round is worth.
+r"""A sample that stands for all rows, after they have been asked: what a round is worth.
 
-Write θ for kernel and Z, q = N(m, S) for q(v), and D(θ, q) for the bound's sum over all rows. The
-client has a sample of them. Its own sum times N/n, s(θ, q), is close to D but has its optimum
-elsewhere. A round at (θ_k, q_k) tells D's value and derivatives there. The surrogate has them too:
+The client has a sample of the rows and can look at it as often as it likes. Its sum times N/n is
+close to that of all rows, but has its optimum elsewhere. The surrogate is that sum with the
+corrections of correction.py, which follow from one round at (θ_k, q_k) and the rounds before:
 
-    B̃(θ, q) = s(θ, q) + c + gᵀ(θ - θ_k) + hᵀm - ½ tr H(S + mmᵀ) - KL[q ‖ p],              (surrogate)
+    B̃(θ, q) = s(θ, q) - KL[q ‖ p] + T(θ, q) + gᵀ(θ - θ_k) + ½ Σ c (rᵀ(θ - θ_k))² + const.
 
-    g = ∂D/∂θ - ∂s/∂θ,    h = (Aᵀ(wα + wβμ))_D - (..)_s,    H = (Aᵀ diag(wβ) A)_D - (..)_s,
+B̃ and the bound agree at (θ_k, q_k) to first order, and in their second derivatives as well as n
+rows agree with N. Its maximum is the next place to ask at. For q the distance to the bound's
+optimum falls with every round by a factor of about √(M/n); for θ by the relative error of the sample's
+curvature, which in flat directions is large until the bends have learned it. (Shamir, Srebro &
+Zhang 2014 for convex sums; Jordan, Lee & Yang 2018 for likelihoods.)
 
-all at (θ_k, q_k): h and -½H are the differences of the derivatives for q's expectations, m and
-S + mmᵀ, for that is what those sums are (row_sums.py). Since -KL[q ‖ p] is itself linear in them
-but for log|S|, both corrections are a change of the prior's natural parameters, Λ₀ + H and λ₀ + h,
-and no other code than that of the bound is needed.
-
-So B̃ and the bound agree at (θ_k, q_k) to first order, and in their second derivatives as well as n
-rows agree with N: maximising B̃ in the client, as often as it takes to look at the sample, replaces
-many rounds. Its maximum is (θ_k+1, q_k+1), and the distance to the bound's own falls with every
-round by a factor that is about the relative error of the sample's curvature, for q √(M/n). (Shamir,
-Srebro & Zhang 2014 for convex sums; Jordan, Lee & Yang 2018 for likelihoods.)
-
-B̃ is trusted near θ_k only: within a box, |θ - θ_k| ≤ r in every coordinate (rounds.py chooses r).
-It is maximised as in full_batch.py: L-BFGS outside, natural gradients (optimize/natural_rounds.py)
-inside, and the inner problem only as well as the outer gain asks for.
+B̃ is maximised as in full_batch.py: L-BFGS outside; inside natural gradients from sums alone
+(optimize/natural_rounds.py), and that only as well as the outer gain asks for.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
-from ..inference.features import added, whiten
-from ..optimize.lbfgsb import flatten
+from ..optimize.lbfgsb import flatten, unflattener
 from ..optimize.natural_rounds import Damping, Seen
+from .correction import Bends, at_points, carried
 from .full_batch import Problem
 from .held_rows import Found, Point
-from ..precision import compiled
-from .parameters import Model, Named, decode
-from .steps import Base, Naturals, gaussian
+from .parameters import Named
+from .steps import Base, Naturals
 from .summation import Summation, Weighed, point_at, weigh
 
 _FIRST_TOLERANCE = 0.01  # nats, of the inner solve before there is an outer gain to compare with
 _INNER_SHARE = 0.2  # of the last outer gain
-_PLATEAU_SHARE = 0.1  # of what a round must gain: what ten iterations of L-BFGS must
-_MOST_STEPS = 20  # for one θ
-_LAST_SHARE = 1e-3  # of what a round must gain: how well q is solved for in the end
+_MOST_STEPS = 20  # on q, for one θ
 _SHORTEST_STEP = 1e-3
+_LAST_SHARE = 1e-4  # of what a round must gain: how well q is solved for in the end
+_MOST_ITERATIONS = 50  # of L-BFGS between two rounds
 
 
 class Place(NamedTuple):
-    """A point in the space of θ and q."""
+    """θ and q."""
 
     free: Named
     q: Naturals
@@ -69,174 +60,129 @@ class Proposal(NamedTuple):
 
     place: Place
     promise: float
+    gradient: Float[np.ndarray, " P"]
 
 
-class _Correction(NamedTuple):
-    """What makes the sample agree with all rows at one place."""
+class Sample(NamedTuple):
+    """What a surrogate is made of."""
 
-    points: Any  # Z_k
-    nugget: Any
-    quadratic: Any  # H̃
-    linear: Any  # h̃
-    free: Named  # θ_k
-    gradient: Named  # g
-    constant: float
-
-
-class _Carried(NamedTuple):
+    rows: Summation
+    scale: float  # N/n, by weight
     base: Base
-    value: Any
-    gradient: Named
-
-
-@compiled
-def _carried(free, frozen, base, points, nugget, H, h, naturals, jitter) -> _Carried:
-    model, pullback = jax.vjp(lambda free: decode(free, frozen), free)
-    whitening = whiten(model.kernel, model.Z, jitter)
-    q = gaussian(naturals, naturals.precision.dtype)
-    (Knm, Kkk), back = jax.vjp(lambda k, Z: (k(points, Z), k(points, points)), model.kernel, model.Z)
-    identity = jnp.eye(len(points))
-    A = (Knm + nugget * identity) @ whitening.whitener.T
-    information = A.T @ H @ A
-    unlearned = identity - q.factor.T @ q.factor - jnp.outer(q.mean, q.mean)
-    dA = jnp.outer(h, q.mean) + H @ A @ unlearned
-    d_model = added(back((dA @ whitening.whitener, -0.5 * H)), whitening.pullback(-dA.T @ A))
-    nothing = jax.tree.map(jnp.zeros_like, model.likelihood)
-    (gradient,) = pullback(Model(*d_model, nothing))
-    value = -0.5 * (jnp.sum(H * Kkk) - jnp.trace(information))
-    prior = base.naturals
-    moved = Base(Naturals(prior.precision + information, prior.linear + h @ A), base.constant)
-    return _Carried(moved, value, gradient)
-
-
-class Surrogate:
-    """What a sample of the rows says, as if it were all of them."""
-
-    def __init__(
-        self, sample: Summation, total_weight: float, base: Base, frozen: Named, problem: Problem
-    ):
-        self.sample, self.base, self.frozen, self.problem = sample, base, frozen, problem
-        self.scale = total_weight / sample.total_weight
-        self.worthwhile = problem.tol * total_weight  # nats
-
-    def proposal(
-        self,
-        here: Standing,
-        reach: tuple[Named, Named],
-        jitter: float,
-        max_iter: int,
-        is_asked_to_stop: Callable[[], bool],
-    ) -> Proposal:
-        """The surrogate's maximum within `reach`, the lowest and highest θ."""
-        search = _Search(self, self._correction(here, jitter), here.place.q, jitter)
-
-        def on_iteration(value: float) -> bool:
-            search.follow(value)
-            return is_asked_to_stop()
-
-        free = here.place.free
-        if free:
-            free, *_ = self.problem.maximise(
-                search,
-                free,
-                reach,
-                max_iter=max_iter,
-                plateau_gain=_PLATEAU_SHARE * self.worthwhile,
-                on_iteration=on_iteration,
-            )
-        its = search.iterations
-        value = search.solve(free, _LAST_SHARE * self.worthwhile)
-        self.trace = f"iterations {its} looks {search.looks}"
-        return Proposal(Place(free, search.q), value - float(here.weighed.bound))
+    frozen: Named
+    problem: Problem
+    worthwhile: float  # what a round must gain, in nats
 
     def look(self, place: Place, jitter: float) -> Found:
         """The sample's sums, times what it stands for."""
         model, q = point_at(place.free, self.frozen, place.q)
-        found = self.sample(jax.tree.map(np.asarray, Point(model, q, jitter)))
-        return found._replace(sums=jax.tree.map(lambda s: self.scale * s, found.sums))
+        found = self.rows(jax.tree.map(np.asarray, Point(model, q, jitter)))
+        return found._replace(sums=jax.tree.map(lambda part: self.scale * part, found.sums))
 
-    def weighed(self, place: Place, c: _Correction, found: Found, jitter: float):
-        """What they mean."""
-        carried = _carried(place.free, self.frozen, self.base, c.points, c.nugget, c.quadratic, c.linear, place.q, jitter)
-        weighed = weigh(place.free, self.frozen, carried.base, place.q, found, jitter)
-        weighed = jax.tree.map(np.asarray, weighed)
-        return weighed, float(weighed.bound + carried.value), jax.tree.map(np.add, weighed.gradient, carried.gradient)
 
-    def _correction(self, here: Standing, jitter: float) -> _Correction:
-        found = self.look(here.place, jitter)
+class _Looked(NamedTuple):
+    """The surrogate at one place, but for slope and bends."""
+
+    value: float
+    gradient: Float[np.ndarray, " P"]
+    seen: Seen
+
+
+class Surrogate:
+    """B̃ at the best q, as a function of θ; it remembers the last q."""
+
+    def __init__(self, sample: Sample, here: Standing, bends: Bends, jitter: float):
+        self.sample, self.bends, self.jitter = sample, bends, jitter
+        self.bound, self.free, self.q = float(here.weighed.bound), here.place.free, here.place.q
+        found = sample.look(here.place, jitter)
         of_all, of_sample = here.found.sums, found.sums
-        whitener = here.weighed.whitener
-        H = whitener.T @ (of_all.information - of_sample.information) @ whitener
-        h = whitener.T @ (of_all.linear - of_sample.linear)
-        Z = here.weighed.model.Z
-        lower = np.linalg.inv(whitener)
-        nugget = np.mean(np.diagonal(lower @ lower.T - np.asarray(here.weighed.model.kernel(Z, Z))))
-        correction = _Correction(Z, nugget, H, h, here.place.free, here.weighed.gradient, 0.0)
-        weighed, value, gradient = self.weighed(here.place, correction, found, jitter)
-        gradient = jax.tree.map(np.subtract, here.weighed.gradient, gradient)
-        constant = float(here.weighed.bound - value)
-        return correction._replace(gradient=gradient, constant=constant)
-
-
-class _Search:
-    """The surrogate at the best q, as a function of θ; it remembers the last q."""
-
-    def __init__(self, surrogate: Surrogate, correction: _Correction, q: Naturals, jitter: float):
-        self.surrogate, self.correction, self.q, self.jitter = surrogate, correction, q, jitter
+        self.values = at_points(
+            here.weighed.model,
+            here.weighed.whitener,
+            of_all.information - of_sample.information,
+            of_all.linear - of_sample.linear,
+        )
+        before = self._weighed(here.place, found)
+        self.origin = flatten(self.free)
+        self.slope = flatten(here.weighed.gradient) - before.gradient
+        self.constant = self.bound - before.value
         self.damping = Damping()
-        self.tolerance = max(_FIRST_TOLERANCE, 0.1 * surrogate.worthwhile)
+        self.tolerance = max(_FIRST_TOLERANCE, sample.worthwhile)
         self.value = -np.inf
-        self.looks = self.iterations = 0
+
+    def proposal(
+        self, reach: tuple[Named, Named], is_asked_to_stop: Callable[[], bool]
+    ) -> Proposal:
+        """The maximum within `reach`, the lowest and highest θ."""
+
+        def on_iteration(value: float) -> bool:
+            self._follow(value)
+            return is_asked_to_stop()
+
+        free = self.free
+        if free:
+            free, *_ = self.sample.problem.maximise(
+                self,
+                free,
+                reach,
+                max_iter=_MOST_ITERATIONS,
+                plateau_gain=self.sample.worthwhile,
+                on_iteration=on_iteration,
+            )
+        value, gradient = self.solved(free, _LAST_SHARE * self.sample.worthwhile)
+        return Proposal(Place(free, self.q), value - self.bound, gradient)
 
     def __call__(self, free: Named) -> tuple[float, Named]:
-        value = self.solve(free, self.tolerance)
-        return value, jax.tree.map(np.add, self.gradient, self.correction.gradient)
+        value, gradient = self.solved(free, self.tolerance)
+        return value, unflattener(free)(gradient)
 
-    def follow(self, value: float) -> None:
-        """After an outer iteration: solve the next inner problem as well as the gain asks for."""
-        self.iterations += 1
-        gain = value - self.value
-        if np.isfinite(gain):
-            least = 0.1 * _PLATEAU_SHARE * self.surrogate.worthwhile
-            self.tolerance = _INNER_SHARE * max(gain, least)
-        self.value = value
+    def gradient_here(self) -> Float[np.ndarray, " P"]:
+        """That of the bound, for θ at θ_k and the best q there."""
+        return self.solved(self.free, _LAST_SHARE * self.sample.worthwhile)[1]
 
-    def solve(self, free: Named, tolerance: float) -> float:
+    def solved(self, free: Named, tolerance: float) -> tuple[float, Float[np.ndarray, " P"]]:
         """Natural-gradient steps from the q before, until a step promises too little."""
         self.damping.forget()
-        now, value, gradient = self._look(Place(free, self.q))
-        length = 1.0
-        if np.isfinite(value):
-            self.damping.learn(_seen(self.q, now))
+        now, length = self._look(free, self.q), 1.0
+        if np.isfinite(now.value):
+            self.damping.learn(now.seen)
             for _ in range(_MOST_STEPS):
-                try:
-                    step = self.damping.step(_seen(self.q, now), length)
-                except np.linalg.LinAlgError:
-                    import os
-                    if os.environ.get("TRACE"): print("not PD", length)
+                step = self.damping.step(now.seen, length)
+                if step is None:  # far from θ_k the correction may leave no positive precision
                     length *= 0.5
-                    if length < _SHORTEST_STEP:
-                        break
                     continue
                 if step.promise < tolerance or length < _SHORTEST_STEP:
                     break
                 q = Naturals(step.precision, step.linear)
-                then, v, g = self._look(Place(free, q))
-                if v > value - 1e-13 * abs(value):
-                    self.q, now, value, gradient, length = q, then, v, g, min(1.0, 2.0 * length)
-                    self.damping.learn(_seen(q, then))
+                then = self._look(free, q)
+                if then.value > now.value - 1e-13 * abs(now.value):
+                    self.q, now, length = q, then, min(1.0, 2.0 * length)
+                    self.damping.learn(now.seen)
                 else:
                     length *= 0.5
-        self.gradient = gradient
-        moved = jax.tree.map(np.subtract, free, self.correction.free)
-        along = flatten(self.correction.gradient) @ flatten(moved) if free else 0.0
-        return value + along + self.correction.constant
+        moved = flatten(free) - self.origin
+        bent, bend = self.bends.at(moved)
+        value = now.value + float(self.slope @ moved) + bent + self.constant
+        return value, now.gradient + self.slope + bend
 
-    def _look(self, place: Place):
-        self.looks += 1
-        found = self.surrogate.look(place, self.jitter)
-        return self.surrogate.weighed(place, self.correction, found, self.jitter)
+    def _follow(self, value: float) -> None:
+        """After an outer iteration: solve the next inner problem as well as the gain asks for."""
+        gain = value - self.value
+        if np.isfinite(gain):
+            self.tolerance = _INNER_SHARE * max(gain, 0.1 * self.sample.worthwhile)
+        self.value = value
 
+    def _look(self, free: Named, q: Naturals) -> _Looked:
+        place = Place(free, q)
+        return self._weighed(place, self.sample.look(place, self.jitter))
 
-def _seen(q: Naturals, now: Weighed) -> Seen:
-    return Seen(*map(np.asarray, (q.precision, now.q.mean, now.q.factor, *now.target)))
+    def _weighed(self, place: Place, found: Found) -> _Looked:
+        (free, q), (_, _, base, frozen, *_) = place, self.sample
+        along = carried(self.values, free, frozen, base, q, self.jitter)
+        weighed = weigh(free, frozen, along.base, q, found, self.jitter)
+        seen = (q.precision, weighed.q.mean, weighed.q.factor, *weighed.target)
+        return _Looked(
+            float(weighed.bound + along.value),
+            flatten(weighed.gradient) + flatten(along.gradient),
+            Seen(*map(np.asarray, seen)),
+        )
