@@ -8,9 +8,9 @@ corrections of correction.py, which follow from one round at (θ_k, q_k) and the
 
 B̃ and the bound agree at (θ_k, q_k) to first order, and in their second derivatives as well as n
 rows agree with N. Its maximum is the next place to ask at. For q the distance to the bound's
-optimum falls with every round by a factor of about √(M/n); for θ by the relative error of the sample's
-curvature, which in flat directions is large until the bends have learned it. (Shamir, Srebro &
-Zhang 2014 for convex sums; Jordan, Lee & Yang 2018 for likelihoods.)
+optimum falls with every round by a factor of about √(M/n); for θ by the relative error of the
+sample's curvature, which in flat directions is large until the bends have learned it. (Shamir,
+Srebro & Zhang 2014 for convex sums; Jordan, Lee & Yang 2018 for likelihoods.)
 
 B̃ is maximised as in full_batch.py: L-BFGS outside; inside natural gradients from sums alone
 (optimize/natural_rounds.py), and that only as well as the outer gain asks for.
