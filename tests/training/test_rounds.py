@@ -77,14 +77,14 @@ def small_samples(monkeypatch):
 
 
 def test_rounds_end_where_the_full_batch_ends(small_samples):
-    """To what tol means: ten iterations more would gain less than that a row, here 0.6 nats."""
+    """To what tol means: ten iterations more would gain less than that a row, here 0.2 nats."""
     X, y = made_up(2000)
-    settings = SETTINGS | {"tol": 3e-4}
+    settings = SETTINGS | {"tol": 1e-4}
     rounds = GPClassifier(**settings).fit(X, y)
     collapsed = GPClassifier(**settings | {"optimizer": "collapsed"}).fit(X, y)
     assert rounds.converged_
-    assert rounds.n_iter_ <= 20
-    assert rounds.log_evidence_ > collapsed.log_evidence_ - 0.6
+    assert rounds.n_iter_ <= 40
+    assert rounds.log_evidence_ > collapsed.log_evidence_ - 0.5
     assert np.all(np.diff(rounds.history_["bound"]) >= 0.0)
 
 
@@ -99,7 +99,7 @@ def test_where_the_sample_is_all_rows_two_rounds_are_enough(moons):
 def test_nothing_but_q_may_be_learned_in_rounds(small_samples):
     X, y = made_up(2000)
     fixed = {"learn_kernel": False, "learn_inducing": False, "inducing_points": X[:8]}
-    rounds = GPClassifier(**fixed, optimizer="rounds").fit(X, y)
+    rounds = GPClassifier(**fixed, optimizer="rounds", random_state=0).fit(X, y)
     collapsed = GPClassifier(**fixed, optimizer="collapsed", kernel=rounds.kernel_).fit(X, y)
     assert rounds.converged_
     assert rounds.n_iter_ <= 8

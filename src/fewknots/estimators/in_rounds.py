@@ -90,8 +90,6 @@ def _start_from_sample(
 ) -> Start:
     """Kernel, inducing points and q as the sample has them, q as if for all rows."""
     rows: Rows = problem.rows
-    if not (problem.learned.kernel or problem.learned.Z):
-        return start
     short = replace(problem, max_iter=_SAMPLE_ITERATIONS)
     fitted = fit_collapsed(short, lambda bound, **more: reporter.is_asked_to_stop())
     factor, mean = np.asarray(fitted.held.q.factor), np.asarray(fitted.held.q.mean)
