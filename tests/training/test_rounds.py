@@ -104,6 +104,9 @@ def test_nothing_but_q_may_be_learned_in_rounds(small_samples):
     assert rounds.converged_
     assert rounds.n_iter_ <= 8
     assert rounds.log_evidence_ == pytest.approx(collapsed.log_evidence_, abs=2e-3)
+    misled = GPClassifier(**fixed, optimizer="rounds", random_state=0, warm_start=True).fit(X, ~y)
+    misled.fit(X, y)  # from a q that is as wrong as can be
+    assert misled.log_evidence_ == pytest.approx(collapsed.log_evidence_, abs=2e-3)
 
 
 @unfinished

@@ -12,8 +12,10 @@ round says how much of the promised gain was real:
 | less than ¼ of the promise  | followed                   | half of the step            |
 | more than ¾, at the border  | followed                   | twice as wide               |
 
-In a small enough box the surrogate is right, for its gradient is. The fit ends when the surrogate
-promises so little that ten rounds like it would gain less than `tol` for each unit of weight.
+In a small enough box the surrogate is right, for its gradient is; should the box vanish because q
+is far from its best, q takes a natural-gradient step by what all rows said. The fit ends when the
+surrogate promises so little that ten rounds like it would gain less than `tol` for each unit of
+weight.
 
 A run is a function of its start, its sample and where it stands, which is all that goes into a
 checkpoint: the best place and its sums, the bends and the radius. No round is made twice.
@@ -23,6 +25,7 @@ import jax
 import numpy as np
 
 from ..optimize.lbfgsb import Status, flatten
+from ..optimize.natural_rounds import Damping
 from ..progress import Reporter
 from .checkpoint import flattened, unflattened
 from .correction import Bends
@@ -31,7 +34,7 @@ from .held_rows import Found, Point
 from .parameters import encode, limits
 from .saved_form import Saved
 from .steps import Naturals
-from .summation import MemorySums, RoundsRun, fitted_at, point_at, weigh
+from .summation import MemorySums, RoundsRun, fitted_at, point_at, seen_at, weigh
 from .surrogate import Place, Proposal, Sample, Standing, Surrogate
 
 _FIRST_RADIUS = 0.03  # lengthscales for Z, logarithms for the kernel's parameters
@@ -98,6 +101,8 @@ class _TrustRegion:
 
     def proposal(self, report: Reporter) -> Proposal:
         """Where to ask next."""
+        if self.radius < _LEAST_RADIUS:
+            return self._natural_step()
         free, (lowest, highest) = self.here.place.free, self.limits
         reach = (
             jax.tree.map(lambda x, low: np.maximum(x - self.radius, low), free, lowest),
@@ -105,14 +110,25 @@ class _TrustRegion:
         )
         return self._surrogate(self.here).proposal(reach, report.is_asked_to_stop)
 
+    def _natural_step(self) -> Proposal:
+        """By what all rows have said, θ as it is: for a q from which the surrogate misleads."""
+        (free, q), weighed = self.here.place, self.here.weighed
+        step = Damping().step(seen_at(q, weighed), 1.0)
+        assert step is not None  # the bound's own target is a precision
+        place = Place(free, Naturals(step.precision, step.linear))
+        return Proposal(place, step.promise, np.zeros(self.bends.directions.shape[1]))
+
     def follow(self, proposal: Proposal) -> None:
         """Ask there, go there if that is better, and learn how far to trust."""
         there = self._ask(proposal.place)
         gain = float(there.weighed.bound) - self.bound
         step = flatten(proposal.place.free) - flatten(self.here.place.free)
         length = float(np.max(np.abs(step), initial=0.0))
+        was_last_resort = self.radius < _LEAST_RADIUS
         if not gain > 0.0:  # nor a number, perhaps
             self.radius = 0.25 * length
+        elif was_last_resort:
+            self.radius = _FIRST_RADIUS
         elif gain < _POOR * proposal.promise:
             self.radius = 0.5 * length
         elif gain > _GOOD * proposal.promise and length > 0.99 * self.radius:
@@ -122,7 +138,7 @@ class _TrustRegion:
             self.bends = self.bends.learned(error, step)
             self.here = there
         little = proposal.promise < self.sample.worthwhile
-        self.is_over = little or self.radius < _LEAST_RADIUS
+        self.is_over = little or (was_last_resort and not gain > 0.0)
 
     def _surrogate(self, standing: Standing) -> Surrogate:
         return Surrogate(self.sample, standing, self.bends, self.jitter)

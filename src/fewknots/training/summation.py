@@ -14,6 +14,7 @@ from ..inference.features import whiten
 from ..inference.method import HeldByPoints
 from ..inference.sites import Rows, WhitenedGaussian
 from ..optimize.lbfgsb import Status
+from ..optimize.natural_rounds import Seen
 from ..precision import compiled
 from .checkpoint import Checkpoints
 from .full_batch import EvidenceGradient, Fitted, check_end
@@ -102,6 +103,11 @@ def weigh(
         whitening.jitter,
         whitening.ok & found.factorised,
     )
+
+
+def seen_at(q: Naturals, weighed: Weighed) -> Seen:
+    """What a natural-gradient step needs of it."""
+    return Seen(*map(np.asarray, (q.precision, weighed.q.mean, weighed.q.factor, *weighed.target)))
 
 
 def fitted_at(last: Weighed, iterations: int, rounds: int, status: Status) -> Fitted:

@@ -30,7 +30,7 @@ from .full_batch import Problem
 from .held_rows import Found, Point
 from .parameters import Named
 from .steps import Base, Naturals
-from .summation import Summation, Weighed, point_at, weigh
+from .summation import Summation, Weighed, point_at, seen_at, weigh
 
 _FIRST_TOLERANCE = 0.01  # nats, of the inner solve before there is an outer gain to compare with
 _INNER_SHARE = 0.2  # of the last outer gain
@@ -180,9 +180,8 @@ class Surrogate:
         (free, q), (_, _, base, frozen, *_) = place, self.sample
         along = carried(self.values, free, frozen, base, q, self.jitter)
         weighed = weigh(free, frozen, along.base, q, found, self.jitter)
-        seen = (q.precision, weighed.q.mean, weighed.q.factor, *weighed.target)
         return _Looked(
             float(weighed.bound + along.value),
             flatten(weighed.gradient) + flatten(along.gradient),
-            Seen(*map(np.asarray, seen)),
+            seen_at(q, weighed),
         )
