@@ -238,12 +238,15 @@ def rounds(args):
     for name, load in sets.items():
         X, y, M = load()
         began = time.perf_counter()
-        clf = GPClassifier(n_inducing=M, optimizer="rounds", random_state=0).fit(X, y)
+        clf = GPClassifier(
+            n_inducing=M, optimizer="rounds", random_state=0, max_time=args.seconds
+        ).fit(X, y)
         seconds, bounds = time.perf_counter() - began, clf.history_["bound"] / len(X)
         cells = [f"{bounds[r - 1]:9.5f}" if r <= len(bounds) else 9 * " " for r in ROUNDS]
         print(
             f"{name:11s} {len(X):6d} {M:4d}          {''.join(cells)} {bounds[-1]:9.5f} "
-            f"after {len(bounds)} rounds, {seconds:.0f} s",
+            f"after {len(bounds)} rounds, {seconds:.0f} s"
+            f"{'' if clf.converged_ else ', not converged'}",
             flush=True,
         )
 
@@ -256,6 +259,7 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=tuple(TASKS))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cores", type=int, default=32, help="of a worker on paper")
+    parser.add_argument("--seconds", type=float, default=400.0, help="at most, for a fit in rounds")
     parser.add_argument("--data", type=Path, help="holds magic.npz, electricity.npz, the flights")
     arguments = parser.parse_args()
     TASKS[arguments.what](arguments)

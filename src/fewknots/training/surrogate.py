@@ -37,7 +37,9 @@ _INNER_SHARE = 0.2  # of the last outer gain
 _MOST_STEPS = 20  # on q, for one θ
 _SHORTEST_STEP = 1e-3
 _LAST_SHARE = 1e-4  # of what a round must gain: how well q is solved for in the end
-_MOST_ITERATIONS = 50  # of L-BFGS between two rounds
+# Of L-BFGS between two rounds. More would take to the end what is right only near the beginning:
+# on 60,000 made-up rows 10, 20 and 50 end after 35, 40 and 41 rounds, and 20 a few nats higher.
+_MOST_ITERATIONS = 20
 
 
 class Place(NamedTuple):
