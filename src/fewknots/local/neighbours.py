@@ -1,8 +1,8 @@
 r"""The nearest rows in the metric of a kernel, r² = Σ_d (a_d - b_d)² / lengthscale_d².
 
-Two searches, both exact. On a CPU, unless there are hundreds of inputs, a k-d tree (SciPy's): building it takes half a
-second for a million rows, and a query tens of microseconds. Otherwise all distances, block by
-block on the device, where most of the work is a reduction rather than a sort:
+Two searches, both exact. On a CPU, unless there are hundreds of inputs, a k-d tree (SciPy's):
+building it takes half a second for a million rows, and a query tens of microseconds. Otherwise all
+distances, block by block on the device, where most of the work is a reduction rather than a sort:
 
     The rows are cut into chunks of 64. The k nearest rows lie in the k chunks whose nearest rows
     are nearest: a chunk beyond those has k rows, one of each, before its first. So k chunks are
