@@ -19,7 +19,7 @@ from ..data.standardise import Standardiser
 from ..data.tables import with_numeric_columns
 from ..exceptions import DataError
 from ..inference.sites import Rows
-from ..precision import on_device, one_lapack_thread
+from ..precision import on_device
 from ..training.held_rows import Found, HeldRows, Point, Shape, Span, Subset, added, hold, sums_at
 from .survey import PartitionSurvey, as_labels, survey_partition
 from .versions import Versions, check_here
@@ -136,7 +136,7 @@ def as_is(question: Question) -> Question:
 def answer(held: HeldRows, question: Question) -> Found:
     """A share's sums."""
     check_here(question.versions)
-    with on_device(question.device), one_lapack_thread():
+    with on_device(question.device):
         return sums_at(held, question.point, question.subset)
 
 

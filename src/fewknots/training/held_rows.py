@@ -22,7 +22,7 @@ from ..arrays import AnyArray
 from ..data.blocks import rounded_up
 from ..inference.features import whiten
 from ..inference.sites import Rows, WhitenedGaussian
-from ..precision import compiled, computing_in
+from ..precision import compiled, computing_in, one_lapack_thread
 from .parameters import Model
 from .row_sums import RowSums, row_sums
 
@@ -121,7 +121,7 @@ def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> Found
     chosen = _chosen(held, subset)
     count = np.int32(-(-np.count_nonzero(chosen >= 0) // chosen.shape[1]))
     dtype = np.dtype(held.rows.y.dtype)
-    with computing_in(_WIDE):
+    with computing_in(_WIDE), one_lapack_thread():
         point = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), point)
         return jax.tree.map(np.asarray, _sums(point, held.rows, chosen, count))
 
