@@ -167,14 +167,16 @@ def draw(path: str, picture: str) -> None:
     import matplotlib.pyplot as plt
 
     counts, nlp, microseconds = np.loadtxt(path, delimiter=",", unpack=True)
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.5))
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
     for ax, column, label in zip(
         axes, (nlp, microseconds), ("NLP of held-out flights", "µs to predict a row"), strict=True
     ):
         ax.plot(counts, column, "o-")
-        ax.set_xscale("log", base=2)
+        ax.set_xscale("log")
+        ax.set_xticks(counts, [f"{count:.0f}" for count in counts], minor=False)
+        ax.minorticks_off()
         ax.set(xlabel="neighbours K", ylabel=label)
-    axes[1].set_yscale("log")
+    axes[1].set_ylim(bottom=0)
     figure.savefig(picture, dpi=150, bbox_inches="tight")
 
 
