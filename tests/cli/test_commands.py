@@ -271,3 +271,24 @@ def test_report(fewknots, home, tmp_path):
     assert done.code == 0, done.err
     assert "<html" in page.read_text()
     assert done.out == f"{page}: 100 rows.\n"
+
+
+def test_a_local_model_through_every_command(fewknots, home, tmp_path):
+    out = tmp_path / "m.fewknots"
+    arguments = ["fit", home / "flights.csv", "-t", "late", "--method", "local", "--max-time", 2]
+    fitted = fewknots(*arguments, "--out", out, "--json")
+    assert fitted.code == 0, fitted.err
+    assert fitted.json["method"] == "local"
+    # some rows are watched while it learns
+    assert 0.9 < fitted.json["points"] / fitted.json["rows"]["learned_from"] <= 1.0
+    assert [path.name for path in tmp_path.iterdir()] == ["m.fewknots"]  # no checkpoint is left
+    assert fewknots("inspect", out, "--json").json["points"] == fitted.json["points"]
+    assert fewknots("evaluate", out, home / "later.csv").code == 0
+    assert fewknots("predict", out, home / "new.csv", "--out", tmp_path / "p.csv").code == 0
+    page = tmp_path / "page.html"
+    reported = fewknots("report", out, home / "later.csv", "--out", page)
+    assert reported.code == 0, reported.err
+    assert f"held by {fitted.json['points']:,} training rows" in page.read_text(encoding="utf-8")
+    exported = fewknots("export", out, "--out", tmp_path / "m.onnx")
+    assert exported.code == 1
+    assert "sparse_kl" in exported.err
