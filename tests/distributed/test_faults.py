@@ -23,15 +23,17 @@ IMPATIENT = {"fewknots.straggler-seconds": 2.0, "fewknots.straggler-times": 3.0}
 OTHER_WORDS = "ignore::fewknots.exceptions.ClusterWarning"  # than those that are waited for
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def two_workers(cluster):
+    """Fresh for each test: what one does to its workers is nothing to the next."""
     with cluster(2) as client:
         yield client
 
 
 @pytest.fixture(scope="module")
-def undisturbed(two_workers):
-    return GPClassifier(**SETTINGS).fit(*cut(*rows(), 4))
+def undisturbed(cluster):
+    with cluster(2):
+        return GPClassifier(**SETTINGS).fit(*cut(*rows(), 4))
 
 
 def some_worker(client):
@@ -63,7 +65,6 @@ def test_a_killed_worker_is_replaced_and_nothing_changes(two_workers, undisturbe
 
 @pytest.mark.filterwarnings(OTHER_WORDS)
 def test_a_worker_that_stands_still_does_not_stall_a_round(two_workers, undisturbed):
-    two_workers.wait_for_workers(2, timeout=60)
     stopped = []
 
     def stop():
@@ -105,7 +106,6 @@ def sleeping(seconds, most_times):
 
 @pytest.mark.filterwarnings(OTHER_WORDS)
 def test_a_worker_whose_task_hangs_does_not_stall_a_round(two_workers, undisturbed):
-    two_workers.wait_for_workers(2, timeout=60)
     address = next(iter(two_workers.scheduler_info()["workers"]))
 
     def hang():
@@ -120,7 +120,6 @@ def test_a_worker_whose_task_hangs_does_not_stall_a_round(two_workers, undisturb
 
 def test_nobody_is_struck_off_when_all_are_slow(two_workers, undisturbed):
     """But the user is told."""
-    two_workers.wait_for_workers(2, timeout=60)
     before = two_workers.run(os.getpid)
 
     def slow_down():

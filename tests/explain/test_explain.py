@@ -35,7 +35,8 @@ def _with_kernel(kernel, X, standardize=True):
     ones = np.ones(len(X))
     standardiser = Standardiser.fitted(X, ones) if standardize else Standardiser.identity(3)
     kernel = kernel.prepared(np.ones(3))
-    parts = {"kernel_": kernel, "_standardiser": standardiser, "inducing_points_": X[:5]}
+    held = SimpleNamespace(points=standardiser(X[:5]))
+    parts = {"kernel_": kernel, "_standardiser": standardiser, "posterior_": held}
     return Nameless(SimpleNamespace(**parts), X, ("a", "b", "c"))
 
 
@@ -135,13 +136,13 @@ def test_two_inputs_to_show_have_more_than_two_values(rows):
 def test_distance_is_in_lengthscales(moons):
     X, _ = moons
     classifier = _with_kernel(RBF(lengthscale=[1.0, 2.0, 4.0]), X, standardize=False).classifier
-    points = classifier.inducing_points_
+    points = classifier.posterior_.points
     assert np.allclose(distance_to_points(classifier, points), 0.0)
     far = points[:1] + np.array([0.0, 0.0, 400.0])
     among_all = np.sqrt((((far - points) / [1.0, 2.0, 4.0]) ** 2).sum(axis=1)).min()
     assert distance_to_points(classifier, far) == pytest.approx(among_all)
     straight = _with_kernel(Linear(), X).classifier
-    scaled = (X - points[0]) / X.std(axis=0)
+    scaled = (X - X[0]) / X.std(axis=0)
     assert np.all(distance_to_points(straight, X) <= np.linalg.norm(scaled, axis=1) + 1e-9)
 
 
