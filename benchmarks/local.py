@@ -10,7 +10,7 @@ the options say otherwise; `--seconds` is max_time (`--steps` is max_iter instea
 laplace, kl, ep. The time printed for `fit` holds everything but the imports, printed beside it, and
 the reading of the file; `--rows` takes a part of the training rows. Prediction is that of all
 held-out rows, index and programs at hand. The curves are scored on 10,000 of them, off the clock;
-LightGBM (pip install lightgbm) has 255 leaves and its other defaults.
+LightGBM (the extra `benchmarks`) has 255 leaves and its other defaults.
 """
 
 import time
