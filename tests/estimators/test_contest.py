@@ -65,6 +65,17 @@ def test_a_callback_that_stops_ends_the_contest():
     assert list(clf.contest_) == ["local"]
 
 
+def test_a_short_time_is_shared_and_a_run_can_be_taken_up(tmp_path):
+    """Neither may use up what is meant for both; each keeps itself in a folder of its own."""
+    X, y = plane(20_500)
+    options = {"random_state": 0, "max_time": 4, "checkpoint": tmp_path}
+    clf = GPClassifier(**options).fit(X, y)
+    assert clf.contest_["sparse_kl"] < 0.6  # it has learned something
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "sparse_kl"]
+    again = GPClassifier(**options, resume=True).fit(X, y)
+    assert again.contest_ == pytest.approx(clf.contest_, rel=0.05)
+
+
 def test_names_of_columns_survive():
     pandas = pytest.importorskip("pandas")
     X, y = heaps()
