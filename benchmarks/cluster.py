@@ -4,6 +4,7 @@
     python benchmarks/cluster.py model       fit the model to those points; a billion rows on paper
     python benchmarks/cluster.py tree        artificial delays: does depth cost what it should?
     python benchmarks/cluster.py memory      thousands of small partitions: client and scheduler
+    python benchmarks/cluster.py rounds [--data FOLDER]    how many rounds a fit takes
 
 A round's seconds, W workers with two shares each, n rows a worker, M inducing points:
 
@@ -24,12 +25,14 @@ import math
 import os
 import resource
 import time
+from functools import partial
 from pathlib import Path
 
 import dask.array as da
 import numpy as np
 
 from distributed import Client, LocalCluster
+from fewknots import GPClassifier, datasets
 from fewknots.data.standardise import Standardiser
 from fewknots.distributed.collections import pieces
 from fewknots.distributed.fitting import ClusterRows
@@ -46,6 +49,7 @@ POINTS = [
     (1, 10_000, 400), (2, 2_000, 100), (2, 20_000, 100), (2, 20_000, 200), (2, 10_000, 400),
 ]  # fmt: skip
 OUT = Path("out/cluster.json")
+ROUNDS = (1, 5, 10, 20, 40)
 
 
 def cluster(n_workers):
@@ -63,7 +67,7 @@ def summation(client, n_rows, chunk):
     preparation = rows.preparation(
         Standardiser.identity(D), np.ones(2), np.dtype(np.float64), "auto"
     )
-    return rows.summation(preparation, float(n_rows))
+    return rows.summation(preparation)
 
 
 def point(M):
@@ -205,10 +209,57 @@ def resident():
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def made_up():
+    """60,000 rows of five inputs, four of which matter, and not one by one."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 5))
+    f = 2.0 * np.sin(1.5 * X[:, 0]) + np.cos(2.0 * X[:, 1]) * X[:, 2] + X[:, 3] * X[:, 0]
+    return X, 2.0 * f + 0.5 * rng.logistic(size=len(f)) > 0, 30
+
+
+def small_table(folder, name):
+    held = np.load(folder / f"{name}.npz")
+    return held["x"].astype(np.float64), held["y"], 100
+
+
+def some_flights(folder):
+    _, X, y, _, ((train, _),), _ = datasets.load("flights", folder)
+    chosen = np.sort(np.random.default_rng(0).choice(train, 200_000, replace=False))
+    return np.asarray(X[chosen], np.float64), y[chosen], 100
+
+
+def rounds(args):
+    """The bound a row after each of so many rounds; in memory, where a round is the same."""
+    sets = {"made up": made_up}
+    if args.data is not None:
+        sets |= {name: partial(small_table, args.data, name) for name in ("magic", "electricity")}
+        sets["flights"] = partial(some_flights, args.data)
+    print("data         rows    M  rounds: " + "".join(f"{r:9d}" for r in ROUNDS) + "      end")
+    for name, load in sets.items():
+        X, y, M = load()
+        began = time.perf_counter()
+        clf = GPClassifier(
+            n_inducing=M, optimizer="rounds", random_state=0, max_time=args.seconds
+        ).fit(X, y)
+        seconds, bounds = time.perf_counter() - began, clf.history_["bound"] / len(X)
+        cells = [f"{bounds[r - 1]:9.5f}" if r <= len(bounds) else 9 * " " for r in ROUNDS]
+        print(
+            f"{name:11s} {len(X):6d} {M:4d}          {''.join(cells)} {bounds[-1]:9.5f} "
+            f"after {len(bounds)} rounds, {seconds:.0f} s"
+            f"{'' if clf.converged_ else ', not converged'}",
+            flush=True,
+        )
+
+
+TASKS = {"measure": measure, "model": model, "tree": tree, "memory": memory, "rounds": rounds}
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("measure", "model", "tree", "memory"))
+    parser.add_argument("what", choices=tuple(TASKS))
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cores", type=int, default=32, help="of a worker on paper")
+    parser.add_argument("--seconds", type=float, default=400.0, help="at most, for a fit in rounds")
+    parser.add_argument("--data", type=Path, help="holds magic.npz, electricity.npz, the flights")
     arguments = parser.parse_args()
-    {"measure": measure, "model": model, "tree": tree, "memory": memory}[arguments.what](arguments)
+    TASKS[arguments.what](arguments)

@@ -31,6 +31,16 @@ def cut(X, y, partitions):
     return da.from_array(X, chunks=(size, X.shape[1])), da.from_array(y, chunks=size)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def small_samples():
+    """So that 900 rows are many, and a fit is one of several rounds."""
+    from fewknots.estimators import minibatches
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(minibatches, "_SAMPLE_ROWS", 100)
+        yield
+
+
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
     """Environment variables of processes: one thread each, and programs compiled once for all."""
@@ -71,7 +81,7 @@ def cluster(compiled):
 
 
 @pytest.fixture(scope="session")
-def in_memory():
+def in_memory(small_samples):
     """The fit that every cluster must arrive at."""
     from fewknots import GPClassifier
 

@@ -1,6 +1,7 @@
 """Inputs brought to mean 0 and standard deviation 1, and back."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -36,7 +37,7 @@ class Standardiser:
 
     def rounded(self) -> "Standardiser":
         """To thirty bits: the same whatever order the rows were added up in."""
-        return Standardiser(_rounded(self.mean), _rounded(self.scale))
+        return Standardiser(steady(self.mean), steady(self.scale))
 
     def __call__(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
         if not np.any(self.mean) and np.all(self.scale == 1.0):
@@ -57,6 +58,7 @@ class Standardiser:
         return Z * self.scale + self.mean
 
 
-def _rounded(values: Float[np.ndarray, " D"]) -> Float[np.ndarray, " D"]:
+def steady(values: Any) -> Any:
+    """Rounded to thirty bits: the same whatever order they were added up in."""
     mantissa, exponent = np.frexp(values)
     return np.ldexp(np.round(mantissa * 2.0**_BITS), exponent - _BITS)

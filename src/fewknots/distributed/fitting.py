@@ -10,10 +10,10 @@ from jaxtyping import Float, Int
 
 from distributed import Client, Future, futures_of
 
-from ..data.standardise import Standardiser
+from ..data.standardise import Standardiser, steady
 from ..exceptions import ClusterError
 from ..inference.sites import Rows
-from ..training.held_rows import Shape
+from ..training.held_rows import Shape, rows_in_a_block
 from . import workers
 from .collections import Pieces
 from .mishaps import told_kindly
@@ -21,6 +21,7 @@ from .rounds import ClusterSums
 from .stragglers import seconds_to_wait_for_workers
 from .survey import Survey, joined
 from .versions import Versions, check_workers
+from .whole_blocks import Holding, holdings
 
 _SHARES_PER_WORKER = 2  # so that a lost worker's rows can go to two others
 
@@ -69,13 +70,16 @@ class ClusterRows:
         device: str,
     ) -> workers.Preparation:
         """How rows become rows to compute with, the same for every share."""
-        spans = self.survey.spans
-        most = max(sum(spans[i].length for i in group.numbers) for group in self.groups)
+        block = rows_in_a_block(self.survey.n_rows)
+        groups = [group.numbers for group in self.groups]
+        self.holdings = holdings(self.survey.spans, groups, block)
+        most = max(sum(span.length for span in holding.spans) for holding in self.holdings)
         return workers.Preparation(
             standardiser,
             self.survey.classes,
             factors,
-            Shape.for_rows(most),
+            Shape.in_blocks(most, block),
+            steady(float(factors @ self.survey.class_totals)),
             dtype.name,
             device,
             self.versions,
@@ -98,22 +102,36 @@ class ClusterRows:
             found = [part for share in self.client.gather(asked) for part in share]
         return workers.as_rows(sorted(found, key=lambda part: part.number), preparation)
 
-    def summation(self, preparation: workers.Preparation, total_weight: float) -> ClusterSums:
+    def summation(self, preparation: workers.Preparation) -> ClusterSums:
         """Rows on the workers' devices, ready for rounds; those as loaded are let go."""
         held = [
             self.client.submit(
                 workers.prepare,
                 group.loaded,
-                {i: self.survey.spans[i] for i in group.numbers},
+                self._borrowed(holding),
+                holding._replace(borrowed={}),
                 preparation,
                 pure=False,
             )
-            for group in self.groups
+            for group, holding in zip(self.groups, self.holdings, strict=True)
+            if holding.spans
         ]
         self.groups = []
         return ClusterSums(
-            self.client, held, total_weight, preparation.device, self.versions, self.checkpoint
+            self.client,
+            held,
+            preparation.total_weight,
+            preparation.device,
+            self.versions,
+            self.checkpoint,
         )
+
+    def _borrowed(self, holding: Holding) -> list[Future]:
+        """The rows that other shares give away."""
+        return [
+            self.client.submit(workers.cut, self.groups[owner].loaded, slices, pure=False)
+            for owner, slices in holding.borrowed.items()
+        ]
 
 
 def _loading(pieces: Pieces, numbers: tuple[int, ...], versions: Versions) -> Any:

@@ -5,8 +5,9 @@
              ──► ...      ─┘        ├─► sum ──► the client
              ──► share 8 ───► sum ─┘
 
-Shares are formed once, and the tree follows from their numbers alone. So a sum is the same to the
-last bit whoever computed its parts: a worker that was lost and replaced changes nothing.
+Sums are added up exactly (training/exact_sums.py) and blocks of rows are whole (whole_blocks.py). So
+a sum is the same to the last bit however the rows are split and whoever computed its parts; a worker
+that was lost and replaced changes nothing.
 
 **Lost workers** are Dask's business: it knows how each result was made and makes it again.
 **Slow workers** are made lost ones (stragglers.py).
@@ -22,7 +23,7 @@ from distributed.comm import CommClosedError
 
 from distributed import Client, Future, wait
 
-from ..training.held_rows import Found, Point, Subset
+from ..training.held_rows import Found, Point, Subset, summed
 from . import workers
 from .mishaps import told_kindly
 from .stragglers import Watch
@@ -55,7 +56,7 @@ class ClusterSums:
         self.rounds += 1
         question = workers.Question(point, subset, self.device, self.versions)
         with told_kindly(self.client, f"round {self.rounds}", self.checkpoint):
-            return self._round(question)
+            return summed(self._round(question), self.total_weight)
 
     def _round(self, question: workers.Question) -> Found:
         asked = self.client.submit(workers.as_is, question, pure=False)

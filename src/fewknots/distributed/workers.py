@@ -1,12 +1,13 @@
 """What runs on a worker: load rows once, keep them, and add them up for any parameters.
 
 Some partitions together, as many as make a few tasks a worker, are a *share*. Its rows are loaded
-and checked (`load`), then standardised and put on the worker's device (`prepare`), both once; every
-round asks for its sums (`answer`). The results of the first two stay in the worker's memory as
+and checked (`load`), then standardised and put on the worker's device (`prepare`), both once, and in
+between its edges are moved to where blocks begin, by a few rows (whole_blocks.py); every round asks for its sums (`answer`). The results of the first two stay in the worker's memory as
 Dask keeps any result: if the worker dies, Dask knows how to make them again on another one.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +20,11 @@ from ..data.standardise import Standardiser
 from ..data.tables import with_numeric_columns
 from ..exceptions import DataError
 from ..inference.sites import Rows
-from ..precision import on_device
-from ..training.held_rows import Found, HeldRows, Point, Shape, Span, Subset, added, hold, sums_at
+from ..precision import on_device, one_lapack_thread
+from ..training.held_rows import Found, HeldRows, Point, Shape, Subset, added, hold, sums_at
 from .survey import PartitionSurvey, as_labels, survey_partition
 from .versions import Versions, check_here
+from .whole_blocks import Holding, Slice
 
 
 class Partition(NamedTuple):
@@ -41,6 +43,7 @@ class Preparation(NamedTuple):
     classes: np.ndarray
     factors: Float[np.ndarray, " 2"]  # on the weights of each class
     shape: Shape
+    total_weight: float
     dtype: str
     device: str
     versions: Versions
@@ -108,15 +111,32 @@ def take(share: Sequence[Partition], chosen: dict[int, Int[np.ndarray, " n"]]) -
     ]
 
 
+def cut(share: Sequence[Partition], slices: Sequence[Slice]) -> list[Partition]:
+    """Some consecutive rows of some of a share's partitions."""
+    partitions = {partition.number: partition for partition in share}
+    found = []
+    for number, first, last in slices:
+        _, X, labels, weights = partitions[number]
+        found.append(
+            Partition(number, X[first:last], labels[first:last], weights[first:last])
+        )
+    return found
+
+
 def prepare(
-    share: Sequence[Partition], spans: dict[int, Span], preparation: Preparation
+    share: Sequence[Partition],
+    borrowed: Sequence[Sequence[Partition]],
+    holding: Holding,
+    preparation: Preparation,
 ) -> HeldRows:
-    """Standardise a share's rows and put them on the device."""
+    """Standardise whole blocks of rows, some of them other shares', and put them on the device."""
     check_here(preparation.versions)
-    rows = as_rows(share, preparation)
+    parts = cut(share, holding.own)
+    parts = sorted((*parts, *chain(*borrowed)), key=lambda part: part.number)
+    rows = as_rows(parts, preparation)
     dtype = np.dtype(preparation.dtype)
     with on_device(preparation.device):
-        return hold(rows, tuple(spans[p.number] for p in share), preparation.shape, dtype)
+        return hold(rows, holding.spans, preparation.shape, dtype, preparation.total_weight)
 
 
 def as_rows(share: Sequence[Partition], preparation: Preparation) -> Rows:
@@ -136,12 +156,12 @@ def as_is(question: Question) -> Question:
 def answer(held: HeldRows, question: Question) -> Found:
     """A share's sums."""
     check_here(question.versions)
-    with on_device(question.device):
+    with on_device(question.device), one_lapack_thread():
         return sums_at(held, question.point, question.subset)
 
 
 def add_up(found: Sequence[Found]) -> Found:
-    """One knot of the tree: always in the order given."""
+    """One knot of the tree."""
     total = found[0]
     for one in found[1:]:
         total = added(total, one)

@@ -1,9 +1,9 @@
 """Fits in rounds, whether the rows are in memory or on a cluster. Order and manners only.
 
-Where there are many rows, a sample of them is fitted first, in this process and in full batch:
-kernel and inducing points are then nearly right before the first round, which leaves tens of rounds
-instead of hundreds. The sample is drawn by row numbers, so that it is the same however the rows are
-split.
+A sample of the rows is fitted first, in this process and in full batch: kernel and inducing points
+are then nearly right before the first round. The same sample stands for all rows between rounds
+(training/surrogate.py), which leaves tens of them instead of hundreds. It is drawn by row numbers,
+so that it is the same however the rows are split; where there are few rows, it is all of them.
 """
 
 from dataclasses import replace
@@ -21,10 +21,11 @@ from ..progress import Reporter
 from ..training import saved_form
 from ..training.full_batch import Fitted, Problem, fit_collapsed
 from ..training.parameters import Learned
-from ..training.rounds import RoundsRun, Summation, fit_in_rounds
+from ..training.rounds import fit_in_rounds
 from ..training.sampled_rounds import fit_in_sampled_rounds
 from ..training.steps import Naturals
 from ..training.stochastic import Start
+from ..training.summation import RoundsRun, Summation
 from .methods import ROUNDS, Way
 from .minibatches import (
     Table,
@@ -37,8 +38,7 @@ from .minibatches import (
 )
 
 _WIDE = np.dtype(np.float64)
-_MANY_SAMPLES = 4  # a sample is fitted first where there are this many times its rows
-_SAMPLE_ITERATIONS = 50
+_SAMPLE_ITERATIONS = 200
 
 
 def fit_table_in_rounds(
@@ -55,8 +55,8 @@ def fit_table_in_rounds(
         )
     dtype = resolve_dtype(estimator.dtype)
     on_all_rows = plan.optimizer == ROUNDS
-    form = saved_form.of_rounds if on_all_rows else saved_form.of_sampled_rounds
-    saved, checkpoints = checkpoints_of(estimator, table, dtype, form)
+    check = saved_form.of_rounds if on_all_rows else saved_form.of_sampled_rounds
+    saved, checkpoints = checkpoints_of(estimator, table, dtype, check)
     random_state = check_random_state(estimator.random_state)
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     sample = drawn_sample(estimator, table, np.random.default_rng(seed))
@@ -78,7 +78,7 @@ def fit_table_in_rounds(
         with estimator._reporter(way, plan.steps, max_time) as reporter:
             start = start_of(model, problem.jitter, _WIDE, warm)
             if saved is None and warm is None and on_all_rows:
-                start = _start_from_sample(start, problem, table.n_rows, summation, reporter)
+                start = _start_from_sample(start, problem, summation, reporter)
             run = RoundsRun(summation, start, seed, checkpoints, saved)
             if on_all_rows:
                 return fit_in_rounds(run, problem, reporter), reporter
@@ -86,13 +86,11 @@ def fit_table_in_rounds(
 
 
 def _start_from_sample(
-    start: Start, problem: Problem, n_rows: int, summation: Summation, reporter: Reporter
+    start: Start, problem: Problem, summation: Summation, reporter: Reporter
 ) -> Start:
     """Kernel, inducing points and q as the sample has them, q as if for all rows."""
     rows: Rows = problem.rows
-    if n_rows < _MANY_SAMPLES * len(rows.y) or not (problem.learned.kernel or problem.learned.Z):
-        return start
-    short = replace(problem, max_iter=min(problem.max_iter, _SAMPLE_ITERATIONS))
+    short = replace(problem, max_iter=_SAMPLE_ITERATIONS)
     fitted = fit_collapsed(short, lambda bound, **more: reporter.is_asked_to_stop())
     factor, mean = np.asarray(fitted.held.q.factor), np.asarray(fitted.held.q.mean)
     precision = np.linalg.inv(factor.T @ factor)

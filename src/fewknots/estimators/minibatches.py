@@ -33,10 +33,10 @@ from ..training.checkpoint import Checkpoints, unflattened
 from ..training.feed import ArrayFeed, Feed, StoreFeed
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
-from ..training.rounds import MemorySums, Summation
 from ..training.saved_form import Saved
 from ..training.steps import Naturals, base_of, precision_dtype, prior_base
 from ..training.stochastic import Run, Start, fit_stochastic
+from ..training.summation import MemorySums, Summation
 from .methods import Way
 
 _SAMPLE_ROWS = 10_000  # at least, to see how the inputs spread and choose inducing points from

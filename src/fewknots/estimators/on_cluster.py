@@ -45,13 +45,12 @@ def fit_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         estimator._standardiser = _standardiser(estimator, moments, warm)
         dtype = resolve_dtype(estimator.dtype)
         preparation = rows.preparation(estimator._standardiser, factors, dtype, estimator.device)
-        total = float(factors @ survey.class_totals)
         table = Table(
             survey.n_rows,
             lambda: survey.digest,
             lambda numbers: rows.take(numbers, preparation),
             None,
-            lambda _: rows.summation(preparation, total),
+            lambda _: rows.summation(preparation),
         )
         estimator._fit_table(table, way, Bernoulli(estimator.likelihood), warm)
 

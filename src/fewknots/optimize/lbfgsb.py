@@ -131,7 +131,7 @@ def _wall(x, best_x, best_value):
 def flatten(tree: Any) -> np.ndarray:
     """All leaves in one vector."""
     leaves = [np.asarray(leaf, np.float64).ravel() for leaf in jax.tree.leaves(tree)]
-    return np.concatenate(leaves)
+    return np.concatenate([np.zeros(0), *leaves])
 
 
 def unflattener(like: Any) -> Callable[[np.ndarray], Any]:

@@ -1,4 +1,4 @@
-r"""Natural-gradient steps for q(v) from sums over all rows: few of them, for each is a round.
+r"""Natural-gradient steps for q(v) from sums over rows: few of them, for each is a look at all.
 
 natural_gradient.py solves for sites, two numbers a row, which here would have to live where the
 rows do. With q held by (Λ, λ) alone nothing but sums is needed, and rows need no memory. At a point
@@ -13,7 +13,7 @@ How much a step will gain is known beforehand to second order, in the metric of 
 
     ½ rᵀ Λ'⁻¹ r + ¼ |F R Fᵀ|²,    S = FᵀF,                                            (promise)
 
-so that a round which would gain nothing worthwhile is never asked for. A step that lowers the bound
+so that a look which would gain nothing worthwhile is never asked for. A step that lowers the bound
 is not taken; a shorter one is tried.
 """
 
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 _LEAST_DAMPING = 0.05
 
@@ -66,13 +66,16 @@ class Damping:
         self._before = residual
         self._taken = self.rate
 
-    def step(self, seen: Seen, length: float) -> Step:
-        """The step from here; `length` = 1 is the whole of it."""
+    def step(self, seen: Seen, length: float) -> Step | None:
+        """The step from here; `length` = 1 is the whole of it. None if it leads out of all q."""
         self._taken = length * self.rate
         change = seen.target_precision - seen.precision
         precision = seen.precision + self._taken * change
         slope = seen.target_linear - seen.target_precision @ seen.mean
-        newton = cho_solve(cho_factor(precision, lower=True), slope)
+        try:
+            newton = cho_solve(cho_factor(precision, lower=True), slope)
+        except LinAlgError:
+            return None
         mean = seen.mean + length * newton
         promise = 0.5 * float(slope @ newton) + 0.25 * float(np.sum(_residual(seen) ** 2))
         return Step(precision, precision @ mean, promise)

@@ -3,11 +3,14 @@
 In training by rounds the rows are put on a device once, filled up to a shape that all holders of
 rows share, so that the program is compiled once. A round sends a `Point` (model and q, some M²
 numbers) and gets the sums of row_sums.py back. Rows are taken a block at a time: memory beside the
-rows is that of one block's features, whatever their number.
+rows is that of one block's features, whatever their number. How many rows are in a block follows
+from the length of the whole table, and blocks are added up exactly (exact_sums.py): so a sum is the
+same to the last bit, whoever holds which blocks.
 
 A round may ask for a random part of the rows (`Subset`). Whether a row takes part follows from its
 number in the whole table and the number of the round, by a hash, not from who holds it: so the
-part is the same however the table is split.
+part is the same however the table is split. (What it adds up to is the same but for rounding, since
+only the rows that take part are put into blocks.)
 """
 
 from dataclasses import dataclass
@@ -22,11 +25,14 @@ from ..arrays import AnyArray
 from ..data.blocks import rounded_up
 from ..inference.features import whiten
 from ..inference.sites import Rows, WhitenedGaussian
-from ..precision import compiled, computing_in, one_lapack_thread
+from ..precision import compiled, computing_in
+from .exact_sums import Counted, as_floats, counted, together, unit_of
 from .parameters import Model
 from .row_sums import RowSums, row_sums
 
 _LARGEST_BLOCK = 4096
+_SMALLEST_BLOCK = 64
+_FEWEST_BLOCKS = 32  # of a table, if they are not to be smaller than that: several hold a few each
 _WIDE = np.dtype(np.float64)  # what sums are added up in, whatever the rows are in
 
 
@@ -54,7 +60,7 @@ class Subset(NamedTuple):
 class Found(NamedTuple):
     """The sums at a point, and how the factorisation of Kmm went there."""
 
-    sums: RowSums
+    sums: RowSums | Counted  # counted while there are others to be added
     jitter: Float[AnyArray, ""]
     factorised: Bool[AnyArray, ""]
 
@@ -75,8 +81,17 @@ class Shape(NamedTuple):
     @classmethod
     def for_rows(cls, n_rows: int) -> "Shape":
         """Room for n rows: a block of their own up to 4096, several of that size above."""
-        size = min(rounded_up(max(n_rows, 1)), _LARGEST_BLOCK)
+        return cls.in_blocks(n_rows, min(rounded_up(max(n_rows, 1)), _LARGEST_BLOCK))
+
+    @classmethod
+    def in_blocks(cls, n_rows: int, size: int) -> "Shape":
+        """Room for n rows in blocks of this size."""
         return cls(rounded_up(-(-max(n_rows, 1) // size)), size)
+
+
+def rows_in_a_block(n_rows: int) -> int:
+    """The size of blocks in a table of n rows that may be spread over several holders."""
+    return min(max(rounded_up(-(-n_rows // _FEWEST_BLOCKS)), _SMALLEST_BLOCK), _LARGEST_BLOCK)
 
 
 @dataclass(frozen=True)
@@ -86,6 +101,7 @@ class HeldRows:
     rows: Rows
     spans: tuple[Span, ...]
     shape: Shape
+    total_weight: float  # of the whole table: what sums are measured in
 
     def numbers(self) -> Int[np.ndarray, " N"]:
         """Each row's number in the whole table."""
@@ -100,10 +116,12 @@ class HeldRows:
     def __reduce__(self):
         # Whether JAX has 64-bit types is a matter of the thread that unpacks: `hold` sees to it.
         rows = Rows(*map(np.asarray, self.rows))
-        return hold, (rows, self.spans, self.shape, rows.y.dtype)
+        return hold, (rows, self.spans, self.shape, rows.y.dtype, self.total_weight)
 
 
-def hold(rows: Rows, spans: tuple[Span, ...], shape: Shape, dtype: np.dtype) -> HeldRows:
+def hold(
+    rows: Rows, spans: tuple[Span, ...], shape: Shape, dtype: np.dtype, total_weight: float
+) -> HeldRows:
     """Put rows on the device, for as many rounds as there will be."""
     missing = shape.blocks * shape.rows_in_a_block - len(rows.y)
     X, y, weights = (np.asarray(column, dtype) for column in rows)
@@ -113,26 +131,31 @@ def hold(rows: Rows, spans: tuple[Span, ...], shape: Shape, dtype: np.dtype) -> 
         np.concatenate([weights, np.zeros(missing, dtype)]),
     )
     with computing_in(_WIDE):
-        return HeldRows(jax.tree.map(jnp.asarray, filled), spans, shape)
+        return HeldRows(jax.tree.map(jnp.asarray, filled), spans, shape, total_weight)
 
 
 def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> Found:
-    """What the held rows, or a random part of them, add up to; NumPy arrays in float64."""
+    """What the held rows, or a random part of them, add up to; counted."""
     chosen = _chosen(held, subset)
     count = np.int32(-(-np.count_nonzero(chosen >= 0) // chosen.shape[1]))
     dtype = np.dtype(held.rows.y.dtype)
-    with computing_in(_WIDE), one_lapack_thread():
+    with computing_in(_WIDE):
         point = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), point)
-        return jax.tree.map(np.asarray, _sums(point, held.rows, chosen, count))
+        return jax.tree.map(np.asarray, _sums(point, held.rows, chosen, count, unit_of(held.total_weight)))
 
 
 def added(one: Found, other: Found) -> Found:
-    """The sums of two sets of rows together."""
+    """The counted sums of two sets of rows together."""
     return Found(
-        jax.tree.map(np.add, one.sums, other.sums),
+        together(one.sums, other.sums),
         np.maximum(one.jitter, other.jitter),
         np.logical_and(one.factorised, other.factorised),
     )
+
+
+def summed(found: Found, total_weight: float) -> Found:
+    """All there is to add up has been: the sums in float64."""
+    return found._replace(sums=as_floats(found.sums, unit_of(total_weight)))
 
 
 def _chosen(held: HeldRows, subset: Subset | None) -> Int[np.ndarray, "K B"]:
@@ -151,22 +174,23 @@ def _chosen(held: HeldRows, subset: Subset | None) -> Int[np.ndarray, "K B"]:
 
 
 @compiled
-def _sums(point: Point, rows: Rows, chosen, count) -> Found:
+def _sums(point: Point, rows: Rows, chosen, count, unit) -> Found:
     model, q = point.model, point.q
     assert model.Z is not None
     whitening = whiten(model.kernel, model.Z, point.jitter)
 
-    def sums_of_block(i) -> RowSums:
+    def sums_of_block(i) -> Counted:
         places = chosen[i]
         weights = jnp.where(places < 0, 0.0, rows.weights[places])
         block = Rows(rows.X[places], rows.y[places], weights)
         sums = row_sums(whitening, model.likelihood, q, block, _WIDE, rough=False)
-        return jax.tree.map(lambda leaf: leaf.astype(_WIDE), sums)
+        return counted(jax.tree.map(lambda leaf: leaf.astype(_WIDE), sums), unit)
 
     like = jax.eval_shape(sums_of_block, 0)
     nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), like)
+    nothing = nothing._replace(is_whole=jnp.array(True))
     total = jax.lax.fori_loop(
-        0, count, lambda i, so_far: jax.tree.map(jnp.add, so_far, sums_of_block(i)), nothing
+        0, count, lambda i, so_far: together(so_far, sums_of_block(i)), nothing
     )
     return Found(total, whitening.jitter, whitening.ok)
 

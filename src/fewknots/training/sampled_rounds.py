@@ -16,8 +16,8 @@ from .checkpoint import flattened, unflattened
 from .full_batch import Fitted, Problem
 from .held_rows import Point, Subset
 from .parameters import encode
-from .rounds import RoundsRun, fitted_at, point_at, weigh
 from .schedule import Plan, rates
+from .summation import RoundsRun, fitted_at, point_at, weigh
 
 
 def fit_in_sampled_rounds(

@@ -41,11 +41,13 @@ def of_neighbourhoods(saved: Saved) -> None:
 
 def of_rounds(saved: Saved) -> None:
     """A run's in rounds (rounds.py)."""
-    _check_numbers(saved.header, counts=("seed", "rounds"), measures=("jitter", "damping"))
+    _check_numbers(saved.header, counts=("seed", "rounds"), measures=("jitter", "radius"))
+    if type(saved.header["is_over"]) is not bool:
+        raise ValueError("it does not say whether it is over")
+    directions, strengths = (saved.arrays[f"bends.{i}"] for i in range(2))
+    if directions.ndim != 2 or strengths.shape != directions.shape[:1]:
+        raise ValueError("its bends are of different numbers")
     _check_inducing(saved)
-    values, gradients = (saved.arrays[f"journal.{name}"] for name in ("values", "gradients"))
-    if values.ndim != 1 or gradients.ndim != 2 or len(values) != len(gradients):
-        raise ValueError("its journal has other columns")
 
 
 def of_sampled_rounds(saved: Saved) -> None:

@@ -1,0 +1,135 @@
+"""Where the rows of a fit in rounds are, and what their sums mean for the bound.
+
+A round sends a model and q(v) to the rows and gets their sums back (row_sums.py); everything else
+happens in one process, on M×M matrices. A trainer knows nothing of clusters: it asks a
+`Summation`. In one process that is `MemorySums`; distributed/rounds.py has the other one.
+"""
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import numpy as np
+
+from ..data.standardise import steady
+from ..inference.features import whiten
+from ..inference.method import HeldByPoints
+from ..inference.sites import Rows, WhitenedGaussian
+from ..optimize.lbfgsb import Status
+from ..optimize.natural_rounds import Seen
+from ..precision import compiled
+from .checkpoint import Checkpoints
+from .full_batch import EvidenceGradient, Fitted, check_end
+from .held_rows import (
+    Found,
+    Point,
+    Shape,
+    Span,
+    Subset,
+    hold,
+    rows_in_a_block,
+    summed,
+    sums_at,
+)
+from .parameters import Model, Named, decode
+from .row_sums import model_gradient
+from .saved_form import Saved
+from .steps import Base, Naturals, Triangle, divergence, gaussian, target
+from .stochastic import Start
+
+
+@runtime_checkable
+class Summation(Protocol):
+    """Where the rows are."""
+
+    total_weight: float  # steady
+
+    def __call__(self, point: Point, subset: Subset | None = None) -> Found:
+        """One round."""
+        ...
+
+
+class MemorySums:
+    """All rows in this process."""
+
+    def __init__(self, rows: Rows, dtype: np.dtype, shape: Shape | None = None):
+        """shape : by default with blocks as they would be on a cluster."""
+        n_rows = len(rows.y)
+        self.total_weight = steady(np.sum(rows.weights, dtype=np.float64))
+        shape = shape or Shape.in_blocks(n_rows, rows_in_a_block(n_rows))
+        self.held = hold(rows, (Span(0, n_rows),), shape, dtype, self.total_weight)
+
+    def __call__(self, point: Point, subset: Subset | None = None) -> Found:
+        return summed(sums_at(self.held, point, subset), self.total_weight)
+
+
+class RoundsRun(NamedTuple):
+    """What a run in rounds is given beside the problem."""
+
+    summation: Summation
+    start: Start
+    seed: int
+    checkpoints: Checkpoints | None = None
+    resumed: Saved | None = None
+
+
+class Weighed(NamedTuple):
+    """What sums mean: the bound, its gradient, and where q should go."""
+
+    bound: Any
+    gradient: Named  # for the free parameters
+    d_kernel: Any
+    d_points: Any
+    target: Naturals
+    q: WhitenedGaussian
+    model: Model
+    whitener: Any
+    jitter: Any
+    factorised: Any
+
+
+@compiled
+def point_at(free: Named, frozen: Named, q: Naturals | Triangle) -> tuple[Model, WhitenedGaussian]:
+    """The model and q that a round is about."""
+    return decode(free, frozen), gaussian(q, q[0].dtype)
+
+
+@compiled
+def weigh(
+    free: Named, frozen: Named, base: Base, naturals: Naturals, found: Found, jitter
+) -> Weighed:
+    """What all rows' sums say at a point."""
+    model, pullback = jax.vjp(lambda free: decode(free, frozen), free)
+    whitening = whiten(model.kernel, model.Z, jitter)
+    q = gaussian(naturals, naturals.precision.dtype)
+    d_kernel, d_points = model_gradient(whitening, q, found.sums)
+    nothing = jax.tree.map(np.zeros_like, model.likelihood)
+    (gradient,) = pullback(Model(d_kernel, d_points, nothing))
+    return Weighed(
+        found.sums.log_prob - divergence(q, base),
+        gradient,
+        d_kernel,
+        d_points,
+        target(base, found.sums, 1.0),
+        q,
+        model,
+        whitening.whitener,
+        whitening.jitter,
+        whitening.ok & found.factorised,
+    )
+
+
+def seen_at(q: Naturals, weighed: Weighed) -> Seen:
+    """What a natural-gradient step needs of it."""
+    return Seen(*map(np.asarray, (q.precision, weighed.q.mean, weighed.q.factor, *weighed.target)))
+
+
+def fitted_at(last: Weighed, iterations: int, rounds: int, status: Status) -> Fitted:
+    """What a fit that ended here leaves behind."""
+    check_end(last.model.kernel, last.bound, last.jitter, last.factorised)
+    held = HeldByPoints(last.whitener, last.q)
+    gradient = EvidenceGradient(
+        jax.tree.map(np.multiply, last.d_kernel, last.model.kernel), last.d_points
+    )
+    posterior = held.posterior(last.model.kernel, last.model.Z)
+    bound, jitter = float(last.bound), float(last.jitter)
+    return Fitted(posterior, held, last.model, bound, gradient, iterations, rounds, status, jitter)
