@@ -43,10 +43,10 @@ def small_samples():
 
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory):
-    """Environment variables of processes: one thread each, and programs compiled once for all."""
+    """Environment variables of processes, whose programs are compiled once for all."""
     return {
         "OMP_NUM_THREADS": "1",
-        "XLA_FLAGS": os.environ["XLA_FLAGS"] + " --xla_cpu_multi_thread_eigen=false",
+        "XLA_FLAGS": os.environ["XLA_FLAGS"],  # products must be rounded as in this process
         "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("programs")),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, [_source(), os.environ.get("PYTHONPATH")])),

@@ -1,4 +1,8 @@
-"""However the rows are cut, and however many workers there are, the fit is the same."""
+"""However the rows are cut, and however many workers there are, the fit is the same, bit for bit.
+
+Run to convergence: a search on a surface with many hills lets the smallest difference grow, so
+there must be none.
+"""
 
 import numpy as np
 import pytest
@@ -7,18 +11,29 @@ from fewknots import GPClassifier
 
 from .conftest import SETTINGS, cut, rows
 
-pytestmark = pytest.mark.filterwarnings("ignore:the fit had not converged")
+CONVERGED = SETTINGS | {"max_iter": 100, "tol": 1e-4}
+X, Y = rows()
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    fitted = GPClassifier(**CONVERGED).fit(X, Y)
+    assert fitted.converged_
+    assert 5 < fitted.n_iter_ < 60
+    return fitted
+
+
+def assert_same(fitted, other):
+    assert fitted.log_evidence_ == other.log_evidence_
+    np.testing.assert_array_equal(fitted.history_["bound"], other.history_["bound"])
+    np.testing.assert_array_equal(fitted.inducing_points_, other.inducing_points_)
+    np.testing.assert_array_equal(fitted.predict_proba(X), other.predict_proba(X))
 
 
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_partitions_and_workers_change_nothing(cluster, in_memory, n_workers):
-    X, y = rows()
     with cluster(n_workers):
         for partitions in (1, 2, 5):
-            fitted = GPClassifier(**SETTINGS).fit(*cut(X, y, partitions))
-            assert fitted.log_evidence_ == pytest.approx(in_memory.log_evidence_, rel=1e-8)
-            np.testing.assert_allclose(
-                fitted.predict_proba(X), in_memory.predict_proba(X), atol=1e-7
-            )
-            assert fitted.n_evaluations_ == in_memory.n_evaluations_
+            fitted = GPClassifier(**CONVERGED).fit(*cut(X, Y, partitions))
+            assert_same(fitted, in_memory)
             np.testing.assert_array_equal(fitted.classes_, ["in time", "late"])

@@ -79,7 +79,7 @@ class ClusterRows:
             self.survey.classes,
             factors,
             Shape.in_blocks(most, block),
-            steady(float(factors @ self.survey.class_totals)),
+            float(steady(factors @ self.survey.class_totals)),
             dtype.name,
             device,
             self.versions,

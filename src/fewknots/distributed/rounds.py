@@ -5,9 +5,9 @@
              ──► ...      ─┘        ├─► sum ──► the client
              ──► share 8 ───► sum ─┘
 
-Sums are added up exactly (training/exact_sums.py) and blocks of rows are whole (whole_blocks.py). So
-a sum is the same to the last bit however the rows are split and whoever computed its parts; a worker
-that was lost and replaced changes nothing.
+Sums are added up exactly (training/exact_sums.py), and blocks of rows are whole (whole_blocks.py).
+So a sum is the same to the last bit however the rows are split and whoever computed its parts; a
+worker that was lost and replaced changes nothing.
 
 **Lost workers** are Dask's business: it knows how each result was made and makes it again.
 **Slow workers** are made lost ones (stragglers.py).
@@ -23,7 +23,7 @@ from distributed.comm import CommClosedError
 
 from distributed import Client, Future, wait
 
-from ..training.held_rows import Found, Point, Subset, summed
+from ..training.held_rows import Found, PartFound, Point, Subset, summed
 from . import workers
 from .mishaps import told_kindly
 from .stragglers import Watch
@@ -58,7 +58,7 @@ class ClusterSums:
         with told_kindly(self.client, f"round {self.rounds}", self.checkpoint):
             return summed(self._round(question), self.total_weight)
 
-    def _round(self, question: workers.Question) -> Found:
+    def _round(self, question: workers.Question) -> PartFound:
         asked = self.client.submit(workers.as_is, question, pure=False)
         answers = [
             self.client.submit(workers.answer, share, asked, pure=False) for share in self.held

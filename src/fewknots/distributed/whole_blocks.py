@@ -1,9 +1,9 @@
 """Which rows each share holds, so that blocks of rows are the same ones however a table is cut.
 
-Sums are exact from blocks upwards (training/exact_sums.py), so a block must not be cut. Blocks begin
-at every multiple of their size in the whole table; partitions begin anywhere. A share holds the
-blocks that begin in one of its partitions: it gives away the rows before the first beginning, and
-borrows those that are missing at the end.
+Sums are exact from blocks upwards (training/exact_sums.py), so a block must not be cut. Blocks
+begin at every multiple of their size in the whole table; partitions begin anywhere. A share holds
+the blocks that begin in one of its partitions: it gives away the rows before the first beginning,
+and borrows those that are missing at the end.
 
     partitions   |   0     |  1  |      2      |
     blocks       |     |     |     |     |     |
@@ -35,9 +35,7 @@ class Holding(NamedTuple):
     borrowed: dict[int, tuple[Slice, ...]]  # by the share that has them
 
 
-def holdings(
-    spans: Sequence[Span], shares: Sequence[Sequence[int]], block: int
-) -> list[Holding]:
+def holdings(spans: Sequence[Span], shares: Sequence[Sequence[int]], block: int) -> list[Holding]:
     """For each share, given as the numbers of its partitions; `spans` are those partitions'."""
     owners = {number: i for i, share in enumerate(shares) for number in share}
     found = []

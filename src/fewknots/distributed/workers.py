@@ -1,9 +1,10 @@
 """What runs on a worker: load rows once, keep them, and add them up for any parameters.
 
 Some partitions together, as many as make a few tasks a worker, are a *share*. Its rows are loaded
-and checked (`load`), then standardised and put on the worker's device (`prepare`), both once, and in
-between its edges are moved to where blocks begin, by a few rows (whole_blocks.py); every round asks for its sums (`answer`). The results of the first two stay in the worker's memory as
-Dask keeps any result: if the worker dies, Dask knows how to make them again on another one.
+and checked (`load`), then standardised and put on the worker's device (`prepare`), both once; in
+between its edges are moved by a few rows to where blocks begin (`cut`, whole_blocks.py). Every
+round asks for its sums (`answer`). What is loaded and prepared stays in the worker's memory as Dask
+keeps any result: if the worker dies, Dask knows how to make it again on another one.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from ..data.tables import with_numeric_columns
 from ..exceptions import DataError
 from ..inference.sites import Rows
 from ..precision import on_device, one_lapack_thread
-from ..training.held_rows import Found, HeldRows, Point, Shape, Subset, added, hold, sums_at
+from ..training.held_rows import HeldRows, PartFound, Point, Shape, Subset, added, hold, sums_at
 from .survey import PartitionSurvey, as_labels, survey_partition
 from .versions import Versions, check_here
 from .whole_blocks import Holding, Slice
@@ -117,9 +118,7 @@ def cut(share: Sequence[Partition], slices: Sequence[Slice]) -> list[Partition]:
     found = []
     for number, first, last in slices:
         _, X, labels, weights = partitions[number]
-        found.append(
-            Partition(number, X[first:last], labels[first:last], weights[first:last])
-        )
+        found.append(Partition(number, X[first:last], labels[first:last], weights[first:last]))
     return found
 
 
@@ -153,14 +152,14 @@ def as_is(question: Question) -> Question:
     return question
 
 
-def answer(held: HeldRows, question: Question) -> Found:
+def answer(held: HeldRows, question: Question) -> PartFound:
     """A share's sums."""
     check_here(question.versions)
     with on_device(question.device), one_lapack_thread():
         return sums_at(held, question.point, question.subset)
 
 
-def add_up(found: Sequence[Found]) -> Found:
+def add_up(found: Sequence[PartFound]) -> PartFound:
     """One knot of the tree."""
     total = found[0]
     for one in found[1:]:

@@ -39,7 +39,7 @@ from ..precision import compiled
 from .parameters import Model, Named, decode
 from .steps import Base, Naturals, gaussian
 
-_LEAST_COSINE = 1e-8  # between r and the step, for a bend to mean anything
+_LEAST_COSINE = 0.03  # between r and the step, for a bend to mean anything
 
 
 class FunctionValues(NamedTuple):

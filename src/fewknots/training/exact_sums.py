@@ -37,7 +37,7 @@ class Counted(NamedTuple):
 
 
 def unit_of(total_weight: float) -> float:
-    """u."""
+    """The power of two that u is."""
     return 2.0 ** math.ceil(math.log2(total_weight))
 
 
@@ -54,13 +54,13 @@ def counted(tree: Any, unit: Any) -> Counted:
 def together(one: Counted, other: Counted) -> Counted:
     """The sum of both, of NumPy's arrays or JAX's."""
     parts = (one.high, one.low), (other.high, other.low)
-    total = jax.tree.map(lambda a, b: a + b, *parts)
+    high, low = total = jax.tree.map(lambda a, b: a + b, *parts)
     # An overflow is a sum whose sign is that of neither of its parts.
     overflows = jax.tree.map(lambda a, b, s: (((a ^ s) & (b ^ s)) < 0).any(), *parts, total)
     is_whole = one.is_whole & other.is_whole
     for overflow in jax.tree.leaves(overflows):
         is_whole = is_whole & ~overflow
-    return Counted(*total, is_whole)
+    return Counted(high, low, is_whole)
 
 
 def as_floats(sums: Counted, unit: float) -> Any:

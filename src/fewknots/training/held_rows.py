@@ -60,7 +60,15 @@ class Subset(NamedTuple):
 class Found(NamedTuple):
     """The sums at a point, and how the factorisation of Kmm went there."""
 
-    sums: RowSums | Counted  # counted while there are others to be added
+    sums: RowSums
+    jitter: Float[AnyArray, ""]
+    factorised: Bool[AnyArray, ""]
+
+
+class PartFound(NamedTuple):
+    """The same of some of the rows, as long as there are others to be added."""
+
+    sums: Counted
     jitter: Float[AnyArray, ""]
     factorised: Bool[AnyArray, ""]
 
@@ -134,28 +142,29 @@ def hold(
         return HeldRows(jax.tree.map(jnp.asarray, filled), spans, shape, total_weight)
 
 
-def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> Found:
+def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> PartFound:
     """What the held rows, or a random part of them, add up to; counted."""
     chosen = _chosen(held, subset)
     count = np.int32(-(-np.count_nonzero(chosen >= 0) // chosen.shape[1]))
     dtype = np.dtype(held.rows.y.dtype)
+    unit = unit_of(held.total_weight)
     with computing_in(_WIDE):
         point = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), point)
-        return jax.tree.map(np.asarray, _sums(point, held.rows, chosen, count, unit_of(held.total_weight)))
+        return jax.tree.map(np.asarray, _sums(point, held.rows, chosen, count, unit))
 
 
-def added(one: Found, other: Found) -> Found:
-    """The counted sums of two sets of rows together."""
-    return Found(
+def added(one: PartFound, other: PartFound) -> PartFound:
+    """What two sets of rows add up to together."""
+    return PartFound(
         together(one.sums, other.sums),
         np.maximum(one.jitter, other.jitter),
         np.logical_and(one.factorised, other.factorised),
     )
 
 
-def summed(found: Found, total_weight: float) -> Found:
-    """All there is to add up has been: the sums in float64."""
-    return found._replace(sums=as_floats(found.sums, unit_of(total_weight)))
+def summed(part: PartFound, total_weight: float) -> Found:
+    """When that was the last part: the sums in float64."""
+    return Found(as_floats(part.sums, unit_of(total_weight)), part.jitter, part.factorised)
 
 
 def _chosen(held: HeldRows, subset: Subset | None) -> Int[np.ndarray, "K B"]:
@@ -174,7 +183,7 @@ def _chosen(held: HeldRows, subset: Subset | None) -> Int[np.ndarray, "K B"]:
 
 
 @compiled
-def _sums(point: Point, rows: Rows, chosen, count, unit) -> Found:
+def _sums(point: Point, rows: Rows, chosen, count, unit) -> PartFound:
     model, q = point.model, point.q
     assert model.Z is not None
     whitening = whiten(model.kernel, model.Z, point.jitter)
@@ -192,7 +201,7 @@ def _sums(point: Point, rows: Rows, chosen, count, unit) -> Found:
     total = jax.lax.fori_loop(
         0, count, lambda i, so_far: together(so_far, sums_of_block(i)), nothing
     )
-    return Found(total, whitening.jitter, whitening.ok)
+    return PartFound(total, whitening.jitter, whitening.ok)
 
 
 def _mixed(numbers: np.ndarray) -> np.ndarray:

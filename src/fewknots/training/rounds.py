@@ -133,12 +133,13 @@ class _TrustRegion:
             self.radius = 0.5 * length
         elif gain > _GOOD * proposal.promise and length > 0.99 * self.radius:
             self.radius *= 2.0
-        if gain > 0.0:
+        if np.isfinite(gain):  # a place that is not followed teaches as much
             error = self._surrogate(there).gradient_here() - proposal.gradient
             self.bends = self.bends.learned(error, step)
+        if gain > 0.0:
             self.here = there
         little = proposal.promise < self.sample.worthwhile
-        self.is_over = little or (was_last_resort and not gain > 0.0)
+        self.is_over = bool(little or (was_last_resort and not gain > 0.0))
 
     def _surrogate(self, standing: Standing) -> Surrogate:
         return Surrogate(self.sample, standing, self.bends, self.jitter)

@@ -52,9 +52,9 @@ class MemorySums:
     """All rows in this process."""
 
     def __init__(self, rows: Rows, dtype: np.dtype, shape: Shape | None = None):
-        """shape : by default with blocks as they would be on a cluster."""
+        """Hold the rows; unless a shape is given, in blocks as on a cluster."""
         n_rows = len(rows.y)
-        self.total_weight = steady(np.sum(rows.weights, dtype=np.float64))
+        self.total_weight = float(steady(np.sum(rows.weights, dtype=np.float64)))
         shape = shape or Shape.in_blocks(n_rows, rows_in_a_block(n_rows))
         self.held = hold(rows, (Span(0, n_rows),), shape, dtype, self.total_weight)
 

@@ -40,6 +40,7 @@ _LAST_SHARE = 1e-4  # of what a round must gain: how well q is solved for in the
 # Of L-BFGS between two rounds. More would take to the end what is right only near the beginning:
 # on 60,000 made-up rows 10, 20 and 50 end after 35, 40 and 41 rounds, and 20 a few nats higher.
 _MOST_ITERATIONS = 20
+_PATIENCE = 5  # times as many, before the search is given up for good
 
 
 class Place(NamedTuple):
@@ -121,17 +122,20 @@ class Surrogate:
             self._follow(value)
             return is_asked_to_stop()
 
-        free = self.free
-        if free:
-            free, *_ = self.sample.problem.maximise(
-                self,
-                free,
-                reach,
-                max_iter=_MOST_ITERATIONS,
-                plateau_gain=self.sample.worthwhile,
-                on_iteration=on_iteration,
-            )
-        value, gradient = self.solved(free, _LAST_SHARE * self.sample.worthwhile)
+        free, worthwhile = self.free, self.sample.worthwhile
+        for patience in (1, _PATIENCE):
+            if free:
+                free, *_ = self.sample.problem.maximise(
+                    self,
+                    free,
+                    reach,
+                    max_iter=patience * _MOST_ITERATIONS,
+                    plateau_gain=worthwhile / patience,
+                    on_iteration=on_iteration,
+                )
+            value, gradient = self.solved(free, _LAST_SHARE * worthwhile)
+            if value - self.bound > worthwhile or is_asked_to_stop():
+                break  # or it may be the end, which a few iterations must not decide
         return Proposal(Place(free, self.q), value - self.bound, gradient)
 
     def __call__(self, free: Named) -> tuple[float, Named]:
