@@ -8,12 +8,13 @@
 
 A round's seconds, W workers with two shares each, n rows a worker, M inducing points:
 
-    T = t0 + t1 W  +  n (a M² + b M) + c M³  +  (1 + 8) depth (8 M² / bandwidth) + 2 depth latency
+    T = t0 + t1 W  +  n (a M² + b M) + c M³  +  (1 + 16) depth (8 M² / bandwidth) + 2 depth latency
 
 scheduling    t0 for the client's and scheduler's turns, t1 for each worker's tasks
 compute       8 n M² flops and the kernel's n M D, and M³ for Kmm, at the worker's rate
 transfer      parameters out, from worker to worker, and sums back: at each of the tree's levels,
-              depth = ceil(log8 of the number of shares), a worker takes in eight of them
+              depth = ceil(log8 of the number of shares), a worker takes in eight of them, each
+              two integers for every number (training/exact_sums.py)
 
 t0, t1, a, b, c come from `measure`; bandwidth and latency are those of the network at hand: 1 GB/s
 and 1 ms for processes on one machine, 10 Gbit/s and 1 ms on paper.
@@ -106,7 +107,7 @@ def depth(n_workers):
 def parts(W, n, M, bandwidth, latency):
     """What t0, t1, a, b, c are multiplied by, and what transfer adds."""
     levels = depth(W)
-    transfer = levels * ((1 + FAN_IN) * 8 * M**2 / bandwidth + 2 * latency)
+    transfer = levels * ((1 + 2 * FAN_IN) * 8 * M**2 / bandwidth + 2 * latency)
     return np.array([1.0, W, n * M**2, n * M, M**3]), transfer
 
 

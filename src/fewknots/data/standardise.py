@@ -10,7 +10,7 @@ from .blocks import row_slices
 from .moments import Moments
 
 _BITS = 30
-_ROWS_AT_ONCE = 4096  # differences and squares of so few stay in the cache
+_NUMBERS_AT_ONCE = 65_536  # differences and squares of so few stay in the cache
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Standardiser:
     ) -> "Standardiser":
         """Weighted mean and population standard deviation; a constant column keeps scale 1."""
         moments = Moments(X[0])
-        for rows in row_slices(len(X), _ROWS_AT_ONCE):
+        for rows in row_slices(len(X), _rows_at_once(X)):
             moments.add(X[rows], weights[rows])
         return cls(moments.mean, moments.scale)
 
@@ -49,13 +49,17 @@ class Standardiser:
     ) -> Float[np.ndarray, "n D"]:
         """The rows with these numbers in another precision, and no large copy besides."""
         found = np.empty((len(numbers), X.shape[1]), dtype)
-        for part in row_slices(len(numbers), _ROWS_AT_ONCE):
+        for part in row_slices(len(numbers), _rows_at_once(X)):
             found[part] = self(X[numbers[part]])
         return found
 
     def undo(self, Z: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
         """Back to the user's units."""
         return Z * self.scale + self.mean
+
+
+def _rows_at_once(X: np.ndarray) -> int:
+    return max(1, _NUMBERS_AT_ONCE // X.shape[1])
 
 
 def steady(values: Any) -> Any:

@@ -37,7 +37,7 @@ from .schedule import Pace, Plan, has_plateaued, patience, rates
 from .steps import Base, Naturals
 
 _CHUNK = 100  # steps in one compiled loop, at most
-_FIRST_CHUNK = 20  # the first steps teach the most, and whoever watches would like to see them
+_FIRST_CHUNK = 5  # the first steps teach the most, and whoever watches would like to see them
 _CHUNK_FLOPS = {"cpu": 1e11, "gpu": 2e13}  # about a second's: then the clock is looked at
 _MOST_RETRIES = 5
 _CLIFF = 2.0  # a bound this many times lower than the worst score is no noise
