@@ -150,7 +150,7 @@ def test_an_interrupted_run_on_parts_of_the_rows_is_taken_up_bit_for_bit(threads
 
 
 def test_warm_start_goes_on_from_the_fitted_model(threads, in_memory):
-    clf = copy(in_memory).set_params(warm_start=True, max_iter=4)
+    clf = copy(in_memory).set_params(warm_start=True, max_iter=8)
     before = in_memory.log_evidence_
     for _ in range(2):
         clf.fit(*cut(*rows(), 2))

@@ -118,6 +118,25 @@ def test_a_worker_whose_task_hangs_does_not_stall_a_round(two_workers, undisturb
     assert_same(fitted, undisturbed)
 
 
+@pytest.mark.filterwarnings(OTHER_WORDS)
+def test_a_worker_that_hangs_while_loading_does_not_stall_the_fit(two_workers, undisturbed):
+    address = next(iter(two_workers.scheduler_info()["workers"]))
+
+    def hang_in_load():
+        import time
+
+        from fewknots.distributed import workers
+
+        workers.check_features = lambda *_: time.sleep(3600)
+
+    two_workers.run(hang_in_load, workers=[address])
+    struck_off = rf"worker {address} was struck off: it has been at one task for \d+ s"
+    impatient = IMPATIENT | {"fewknots.straggler-seconds": 0.4}  # ten times that at first
+    with dask.config.set(impatient), pytest.warns(ClusterWarning, match=struck_off):
+        fitted = GPClassifier(**SETTINGS).fit(*cut(*rows(), 4))
+    assert_same(fitted, undisturbed)
+
+
 def test_nobody_is_struck_off_when_all_are_slow(two_workers, undisturbed):
     """But the user is told."""
     before = two_workers.run(os.getpid)

@@ -18,7 +18,7 @@ from . import workers
 from .collections import Pieces
 from .mishaps import told_kindly
 from .rounds import ClusterSums
-from .stragglers import seconds_to_wait_for_workers
+from .stragglers import Watch, patience_after, seconds_to_wait_for_workers
 from .survey import Survey, joined
 from .versions import Versions, check_workers
 from .whole_blocks import Holding, holdings
@@ -46,21 +46,29 @@ class ClusterRows:
             ) from error
         self.versions: Versions = check_workers(client)
         with self._told_kindly():
-            self.groups = self._load(pieces, collection)
-            surveys = client.gather(
-                [client.submit(workers.survey, group.loaded, pure=False) for group in self.groups]
-            )
+            self.groups, keys = self._load(pieces, collection)
+            surveys = [
+                client.submit(workers.survey, group.loaded, pure=False) for group in self.groups
+            ]
+            keys |= {survey.key for survey in surveys}
+            watch = Watch(client, "loading the rows", keys, patience_after(()))
+            watch.until_done(surveys)
+            surveys = client.gather(surveys)
         self.survey: Survey = joined([part for share in surveys for part in share])
 
     def _told_kindly(self) -> AbstractContextManager[None]:
         return told_kindly(self.client, "loading the rows", self.checkpoint)
 
-    def _load(self, pieces: Pieces, collection: Any) -> list[Group]:
-        """Every partition into the share of the worker that has it already, if one has."""
+    def _load(self, pieces: Pieces, collection: Any) -> tuple[list[Group], set[Any]]:
+        """Every partition into the share of the worker that has it already, if one has.
+
+        And the keys of all that has to be done for it.
+        """
         groups = _grouped(self.client, pieces, collection)
         sources = [_loading(pieces, numbers, self.versions) for numbers in groups]
+        keys = {key for source in sources for key in source.__dask_graph__()}
         loaded = self.client.compute(sources)
-        return [Group(*group) for group in zip(groups, loaded, strict=True)]
+        return [Group(*group) for group in zip(groups, loaded, strict=True)], keys
 
     def preparation(
         self,

@@ -17,21 +17,15 @@ worker that was lost and replaced changes nothing.
 from collections.abc import Sequence
 from typing import Any
 
-import dask
-import numpy as np
-from distributed.comm import CommClosedError
-
-from distributed import Client, Future, wait
+from distributed import Client, Future
 
 from ..training.held_rows import Found, PartFound, Point, Subset, summed
 from . import workers
 from .mishaps import told_kindly
-from .stragglers import Watch
+from .stragglers import Watch, patience_after
 from .versions import Versions
 
 FAN_IN = 8  # sums added up by one task
-_LOOK = 1.0  # seconds between two looks at a round that is not done
-_PATIENCE = {"straggler-seconds": 60.0, "straggler-times": 10.0}
 
 
 class ClusterSums:
@@ -65,11 +59,8 @@ class ClusterSums:
         ]
         root = self._tree(answers)
         ours = (future.key for future in (*self.held, asked, *answers, root))
-        watch = Watch(self.client, ours, self._patience())
-        while not self._is_done(root):
-            if self.client.status != "running":
-                raise CommClosedError("no connection")
-            watch.look()
+        watch = Watch(self.client, "a round", ours, patience_after(self._usual))
+        watch.until_done([root])
         found = root.result()
         self._usual = [*self._usual[-9:], watch.seconds]
         return found
@@ -82,20 +73,3 @@ class ClusterSums:
                 for i in range(0, len(level), FAN_IN)
             ]
         return level[0]
-
-    def _is_done(self, root: Future) -> bool:
-        try:
-            wait(root, timeout=_LOOK)
-        except TimeoutError:
-            return False
-        return root.done()
-
-    def _patience(self) -> float:
-        """Seconds after which a round is no longer merely a slow one."""
-        least, times = (
-            float(dask.config.get(f"fewknots.{name}", default))
-            for name, default in _PATIENCE.items()
-        )
-        usual = float(np.median(self._usual)) if self._usual else 0.0
-        # the first round compiles, and waits for the rows to be loaded
-        return max(least, times * usual) * (1.0 if self._usual else 10.0)

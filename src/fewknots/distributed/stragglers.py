@@ -1,7 +1,7 @@
 """Workers that hold up a round: who they are, and doing without them.
 
 While a round is not done, the scheduler is asked every second how its workers stand. Once it has
-taken longer than rounds do, a worker is *slow* if it is
+taken longer than rounds do, a worker is *slow* if it is (and so while rows are loaded)
 
     silent: not heard of for a while, when others were; or else
     stuck: at one and the same task for longer than a whole round may take.
@@ -18,17 +18,22 @@ told, again each time the wait has doubled.
 
 import time
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import dask
+import numpy as np
 from distributed.comm import CommClosedError
 
-from distributed import Client
+from distributed import Client, Future, wait
 
 from ..exceptions import ClusterError, ClusterWarning
 
 WAIT_FOR_WORKERS = 60.0  # seconds, where there are none
+_LOOK = 1.0  # seconds between two looks
+_PATIENCE = {"straggler-seconds": 60.0, "straggler-times": 10.0}
+_PATIENCE_AT_FIRST = 10.0  # times that: programs are compiled, or rows loaded
 _SILENCE = 5.0  # seconds without a word, when others were heard of
 _WORKERS_HEARD_A_SECOND = 50  # many workers report less often than few: at worst so many
 _SECONDS_TO_END = 10.0  # for a worker's process; after that it is just forgotten
@@ -47,11 +52,22 @@ def seconds_to_wait_for_workers() -> float:
     return float(dask.config.get("fewknots.wait", WAIT_FOR_WORKERS))
 
 
-class Watch:
-    """An eye on one round, from the moment it is begun."""
+def patience_after(usual: Sequence[float]) -> float:
+    """Seconds after which something is no longer merely slow, when that is what it took of late."""
+    least, times = (
+        float(dask.config.get(f"fewknots.{name}", default)) for name, default in _PATIENCE.items()
+    )
+    if not usual:
+        return _PATIENCE_AT_FIRST * least
+    return max(least, times * float(np.median(usual)))
 
-    def __init__(self, client: Client, keys: Iterable[Any], patience: float):
-        self.client, self.keys, self.patience = client, {str(key) for key in keys}, patience
+
+class Watch:
+    """An eye on one round, or on the loading of rows, from the moment it is begun."""
+
+    def __init__(self, client: Client, what: str, keys: Iterable[Any], patience: float):
+        self.client, self.what = client, what
+        self.keys, self.patience = {str(key) for key in keys}, patience
         self.began = time.perf_counter()
         self._next_word = 2.0 * patience
         self._without_workers: float | None = None  # since when
@@ -60,6 +76,19 @@ class Watch:
     def seconds(self) -> float:
         """Since the round began."""
         return time.perf_counter() - self.began
+
+    def until_done(self, futures: Sequence[Future]) -> None:
+        """Wait for all, or for an error in one, and look after the workers meanwhile."""
+        while not self._are_done(futures):
+            if self.client.status != "running":
+                raise CommClosedError("no connection")
+            self.look()
+
+    def _are_done(self, futures: Sequence[Future]) -> bool:
+        with suppress(TimeoutError):
+            wait(futures, timeout=_LOOK)
+        statuses = {future.status for future in futures}
+        return "pending" not in statuses or "error" in statuses
 
     def look(self) -> None:
         """Strike off whoever is slow; an error if nobody is left to work."""
@@ -106,9 +135,9 @@ class Watch:
     def _say_that_it_takes_long(self, n_workers: int) -> None:
         self._next_word = 2.0 * self.seconds
         warnings.warn(
-            f"a round has taken {self.seconds:.0f} s so far, more than rounds usually do, and none "
-            f"of the {n_workers} workers is slower than the others: still waiting. See what they "
-            f"do on the dashboard, {self.client.dashboard_link}.",
+            f"{self.what} has taken {self.seconds:.0f} s so far, more than it usually does, and "
+            f"none of the {n_workers} workers is slower than the others: still waiting. See what "
+            f"they do on the dashboard, {self.client.dashboard_link}.",
             ClusterWarning,
             stacklevel=2,
         )
