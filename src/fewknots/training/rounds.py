@@ -12,10 +12,14 @@ round says how much of the promised gain was real:
 | less than ¼ of the promise  | followed                   | half of the step            |
 | more than ¾, at the border  | followed                   | twice as wide               |
 
-In a small enough box the surrogate is right, for its gradient is; should the box vanish because q
-is far from its best, q takes a natural-gradient step by what all rows said. The fit ends when the
-surrogate promises so little that ten rounds like it would gain less than `tol` for each unit of
-weight.
+In a small enough box the surrogate is right for θ, since its gradient is. A promise that is several
+times what the gradient here allows is not believed, and costs no round: the box is made smaller at
+once. q knows no box: where it is q that is promised too much, the next round is at a
+natural-gradient step by what all rows said, θ as it is, and at a shorter one if need be.
+
+The fit ends when the surrogate promises so little that ten rounds like it would gain less than
+`tol` for each unit of weight: at once if it is not the box that keeps it from more, else after
+three such rounds.
 
 A run is a function of its start, its sample and where it stands, which is all that goes into a
 checkpoint: the best place and its sums, the bends and the radius. No round is made twice.
@@ -23,6 +27,7 @@ checkpoint: the best place and its sums, the bends and the radius. No round is m
 
 import jax
 import numpy as np
+from jaxtyping import Float
 
 from ..optimize.lbfgsb import Status, flatten
 from ..optimize.natural_rounds import Damping
@@ -31,7 +36,7 @@ from .checkpoint import flattened, unflattened
 from .correction import Bends
 from .full_batch import Fitted, Problem
 from .held_rows import Found, Point, Shape
-from .parameters import encode, limits
+from .parameters import Named, encode, limits
 from .saved_form import Saved
 from .steps import Naturals
 from .summation import MemorySums, RoundsRun, fitted_at, point_at, seen_at, weigh
@@ -39,7 +44,12 @@ from .surrogate import Place, Proposal, Sample, Standing, Surrogate
 
 _FIRST_RADIUS = 0.03  # lengthscales for Z, logarithms for the kernel's parameters
 _LEAST_RADIUS = 1e-6
+_SHORTEST_NATURAL = 0.01  # of a natural-gradient step
 _POOR, _GOOD = 0.25, 0.75  # of the gain that was promised
+_MOSTLY = 0.5
+_INCREDIBLE = 4.0  # times what is right to first order
+_MOST_DOUBTS = 3  # about θ, before it is q that is doubted
+_LITTLE_ROUNDS = 3
 _PLATEAU_ROUNDS = 10  # that would together gain less than `tol`
 
 
@@ -85,6 +95,8 @@ class _TrustRegion:
         self.sample = Sample(rows, scale, run.start.base, self.frozen, problem, worthwhile)
         self.bends = Bends.none(len(flatten(free)))
         self.radius = _FIRST_RADIUS
+        self.natural = 0.0  # the length of the natural-gradient step to be made next, if one is
+        self.little_rounds = 0  # in a row
         self.jitter = problem.jitter
         self.rounds = 0
         self.is_over = False
@@ -101,45 +113,70 @@ class _TrustRegion:
 
     def proposal(self, report: Reporter) -> Proposal:
         """Where to ask next."""
-        if self.radius < _LEAST_RADIUS:
+        if self.natural:
             return self._natural_step()
+        radius = self.radius
+        for _ in range(_MOST_DOUBTS):
+            found = self._surrogate(self.here).proposal(self._box(radius), report.is_asked_to_stop)
+            credible = _INCREDIBLE * found.first_order + self.sample.worthwhile
+            if found.promise <= credible or report.is_asked_to_stop():
+                self.radius = radius
+                return found
+            radius *= 0.25
+        self.natural = 1.0
+        return self._natural_step()
+
+    def _box(self, radius: float) -> tuple[Named, Named]:
+        """The lowest and highest θ that the surrogate is trusted at."""
         free, (lowest, highest) = self.here.place.free, self.limits
-        reach = (
-            jax.tree.map(lambda x, low: np.maximum(x - self.radius, low), free, lowest),
-            jax.tree.map(lambda x, high: np.minimum(x + self.radius, high), free, highest),
+        return (
+            jax.tree.map(lambda x, low: np.maximum(x - radius, low), free, lowest),
+            jax.tree.map(lambda x, high: np.minimum(x + radius, high), free, highest),
         )
-        return self._surrogate(self.here).proposal(reach, report.is_asked_to_stop)
+
+    def _step(self, proposal: Proposal) -> Float[np.ndarray, " P"]:
+        return flatten(proposal.place.free) - flatten(self.here.place.free)
+
+    def _length(self, proposal: Proposal) -> float:
+        return float(np.max(np.abs(self._step(proposal)), initial=0.0))
 
     def _natural_step(self) -> Proposal:
         """By what all rows have said, θ as it is: for a q from which the surrogate misleads."""
         (free, q), weighed = self.here.place, self.here.weighed
-        step = Damping().step(seen_at(q, weighed), 1.0)
+        step = Damping().step(seen_at(q, weighed), self.natural)
         assert step is not None  # the bound's own target is a precision
         place = Place(free, Naturals(step.precision, step.linear))
-        return Proposal(place, step.promise, np.zeros(self.bends.directions.shape[1]))
+        nothing = np.zeros(self.bends.directions.shape[1])
+        return Proposal(place, step.promise, nothing, step.promise, step.promise)
 
     def follow(self, proposal: Proposal) -> None:
         """Ask there, go there if that is better, and learn how far to trust."""
         there = self._ask(proposal.place)
         gain = float(there.weighed.bound) - self.bound
-        step = flatten(proposal.place.free) - flatten(self.here.place.free)
-        length = float(np.max(np.abs(step), initial=0.0))
-        was_last_resort = self.radius < _LEAST_RADIUS
-        if not gain > 0.0:  # nor a number, perhaps
-            self.radius = 0.25 * length
-        elif was_last_resort:
-            self.radius = _FIRST_RADIUS
-        elif gain < _POOR * proposal.promise:
-            self.radius = 0.5 * length
-        elif gain > _GOOD * proposal.promise and length > 0.99 * self.radius:
-            self.radius *= 2.0
-        if np.isfinite(gain):  # a place that is not followed teaches as much
-            error = self._surrogate(there).gradient_here() - proposal.gradient
-            self.bends = self.bends.learned(error, step)
+        if self.natural:
+            self.natural = 0.0 if gain > 0.0 else 0.5 * self.natural
+            self.is_over = 0.0 < self.natural < _SHORTEST_NATURAL
+        else:
+            if np.isfinite(gain):  # a place that is not followed teaches as much
+                error = self._surrogate(there).gradient_here() - proposal.gradient
+                self.bends = self.bends.learned(error, self._step(proposal))
+            self._learn_how_far_to_trust(proposal, gain)
         if gain > 0.0:
             self.here = there
+
+    def _learn_how_far_to_trust(self, proposal: Proposal, gain: float) -> None:
+        length = self._length(proposal)
+        at_border = length > 0.99 * self.radius
+        if not gain > 0.0:  # nor a number, perhaps
+            self.radius = max(0.25 * length, _LEAST_RADIUS)
+            self.natural = float(proposal.of_q > _MOSTLY * proposal.promise)
+        elif gain < _POOR * proposal.promise:
+            self.radius = max(0.5 * length, _LEAST_RADIUS)
+        elif gain > _GOOD * proposal.promise and at_border:
+            self.radius *= 2.0
         little = proposal.promise < self.sample.worthwhile
-        self.is_over = bool(little or (was_last_resort and not gain > 0.0))
+        self.little_rounds = self.little_rounds + 1 if little else 0
+        self.is_over = little and (not at_border or self.little_rounds >= _LITTLE_ROUNDS)
 
     def _surrogate(self, standing: Standing) -> Surrogate:
         return Surrogate(self.sample, standing, self.bends, self.jitter)
@@ -170,6 +207,8 @@ class _TrustRegion:
             "rounds": self.rounds,
             "jitter": self.jitter,
             "radius": self.radius,
+            "natural": self.natural,
+            "little_rounds": self.little_rounds,
             "is_over": self.is_over,
         }
         arrays = flattened("model", self.run.start.model)
@@ -187,7 +226,9 @@ class _TrustRegion:
         }
         report.take_up(history)
         self.rounds, self.is_over = saved.header["rounds"], saved.header["is_over"]
-        self.radius, self.jitter = saved.header["radius"], saved.header["jitter"]
+        self.radius, self.natural = saved.header["radius"], saved.header["natural"]
+        self.jitter = saved.header["jitter"]
+        self.little_rounds = saved.header["little_rounds"]
         place = unflattened("place", self.start, saved.arrays)
         found = unflattened("found", self.sample.look(self.start, self.jitter), saved.arrays)
         self.bends = Bends(saved.arrays["bends.0"], saved.arrays["bends.1"])

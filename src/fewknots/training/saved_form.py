@@ -41,7 +41,8 @@ def of_neighbourhoods(saved: Saved) -> None:
 
 def of_rounds(saved: Saved) -> None:
     """A run's in rounds (rounds.py)."""
-    _check_numbers(saved.header, counts=("seed", "rounds"), measures=("jitter", "radius"))
+    counts, measures = ("seed", "rounds", "little_rounds"), ("jitter", "radius", "natural")
+    _check_numbers(saved.header, counts, measures)
     if type(saved.header["is_over"]) is not bool:
         raise ValueError("it does not say whether it is over")
     directions, strengths = (saved.arrays[f"bends.{i}"] for i in range(2))

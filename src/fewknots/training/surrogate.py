@@ -13,7 +13,7 @@ sample's curvature, which in flat directions is large until the bends have learn
 Srebro & Zhang 2014 for convex sums; Jordan, Lee & Yang 2018 for likelihoods.)
 
 B̃ is maximised as in full_batch.py: L-BFGS outside; inside natural gradients from sums alone
-(optimize/natural_rounds.py), and that only as well as the outer gain asks for.
+(optimize/natural_rounds.py).
 """
 
 from collections.abc import Callable
@@ -32,11 +32,10 @@ from .parameters import Named
 from .steps import Base, Naturals
 from .summation import Summation, Weighed, point_at, seen_at, weigh
 
-_FIRST_TOLERANCE = 0.01  # nats, of the inner solve before there is an outer gain to compare with
-_INNER_SHARE = 0.2  # of the last outer gain
+_INNER_SHARE = 0.01  # of what a round must gain: L-BFGS takes what q lacks for a bad step
+_ROUNDING = 1e-11  # of the bound: no step need promise less
 _MOST_STEPS = 20  # on q, for one θ
 _SHORTEST_STEP = 1e-3
-_LAST_SHARE = 1e-4  # of what a round must gain: how well q is solved for in the end
 # Of L-BFGS between two rounds. More would take to the end what is right only near the beginning:
 # on 60,000 made-up rows 10, 20 and 50 end after 35, 40 and 41 rounds, and 20 a few nats higher.
 _MOST_ITERATIONS = 20
@@ -63,7 +62,9 @@ class Proposal(NamedTuple):
 
     place: Place
     promise: float
-    gradient: Float[np.ndarray, " P"]
+    gradient: Float[np.ndarray, " P"]  # for θ there, at the best q
+    of_q: float  # what q alone would gain
+    first_order: float  # that, and what the gradient for θ says
 
 
 class Sample(NamedTuple):
@@ -110,19 +111,13 @@ class Surrogate:
         self.slope = flatten(here.weighed.gradient) - before.gradient
         self.constant = self.bound - before.value
         self.damping = Damping()
-        self.tolerance = max(_FIRST_TOLERANCE, sample.worthwhile)
-        self.value = -np.inf
 
     def proposal(
         self, reach: tuple[Named, Named], is_asked_to_stop: Callable[[], bool]
     ) -> Proposal:
         """The maximum within `reach`, the lowest and highest θ."""
-
-        def on_iteration(value: float) -> bool:
-            self._follow(value)
-            return is_asked_to_stop()
-
         free, worthwhile = self.free, self.sample.worthwhile
+        value_here, gradient_here = self.solved(free)
         for patience in (1, _PATIENCE):
             if free:
                 free, *_ = self.sample.problem.maximise(
@@ -131,23 +126,26 @@ class Surrogate:
                     reach,
                     max_iter=patience * _MOST_ITERATIONS,
                     plateau_gain=worthwhile / patience,
-                    on_iteration=on_iteration,
+                    on_iteration=lambda value: is_asked_to_stop(),
                 )
-            value, gradient = self.solved(free, _LAST_SHARE * worthwhile)
+            value, gradient = self.solved(free)
             if value - self.bound > worthwhile or is_asked_to_stop():
                 break  # or it may be the end, which a few iterations must not decide
-        return Proposal(Place(free, self.q), value - self.bound, gradient)
+        of_q = value_here - self.bound
+        first_order = of_q + max(float(gradient_here @ (flatten(free) - self.origin)), 0.0)
+        return Proposal(Place(free, self.q), value - self.bound, gradient, of_q, first_order)
 
     def __call__(self, free: Named) -> tuple[float, Named]:
-        value, gradient = self.solved(free, self.tolerance)
+        value, gradient = self.solved(free)
         return value, unflattener(free)(gradient)
 
     def gradient_here(self) -> Float[np.ndarray, " P"]:
         """That of the bound, for θ at θ_k and the best q there."""
-        return self.solved(self.free, _LAST_SHARE * self.sample.worthwhile)[1]
+        return self.solved(self.free)[1]
 
-    def solved(self, free: Named, tolerance: float) -> tuple[float, Float[np.ndarray, " P"]]:
+    def solved(self, free: Named) -> tuple[float, Float[np.ndarray, " P"]]:
         """Natural-gradient steps from the q before, until a step promises too little."""
+        tolerance = max(_INNER_SHARE * self.sample.worthwhile, _ROUNDING * abs(self.bound))
         self.damping.forget()
         now, length = self._look(free, self.q), 1.0
         if np.isfinite(now.value):
@@ -170,13 +168,6 @@ class Surrogate:
         bent, bend = self.bends.at(moved)
         value = now.value + float(self.slope @ moved) + bent + self.constant
         return value, now.gradient + self.slope + bend
-
-    def _follow(self, value: float) -> None:
-        """After an outer iteration: solve the next inner problem as well as the gain asks for."""
-        gain = value - self.value
-        if np.isfinite(gain):
-            self.tolerance = _INNER_SHARE * max(gain, 0.1 * self.sample.worthwhile)
-        self.value = value
 
     def _look(self, free: Named, q: Naturals) -> _Looked:
         place = Place(free, q)
