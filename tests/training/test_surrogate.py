@@ -1,4 +1,4 @@
-"""The corrected sample: equal to the bound where the round was, to first order, and its formulas."""
+"""The corrected sample: the bound to first order where the round was, and its formulas."""
 
 import jax
 import numpy as np
