@@ -6,10 +6,10 @@ of fewknots opens `computing_in(dtype)`, and `on_device(name)` around it, which 
 for their own thread and block.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, wraps
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 DTypeName = str | type | np.dtype | None
 DEVICES = ("auto", "cpu", "gpu")
+Number = TypeVar("Number", int, float)
 
 
 def resolve_dtype(dtype: DTypeName, minibatches: bool = False) -> np.dtype:
@@ -84,6 +85,11 @@ def current_platform() -> str:
     """What computations run on at this point: "cpu", "gpu", ..."""
     chosen = getattr(jax.config, "jax_default_device")  # noqa: B009  (unknown to type checkers)
     return jax.default_backend() if chosen is None else chosen.platform
+
+
+def for_platform(values: Mapping[str, Number]) -> Number:
+    """Of a value for "cpu" and one for "gpu" and its like, the one that suits the platform."""
+    return values["cpu" if current_platform() == "cpu" else "gpu"]
 
 
 # XLA tries out dozens of programs for each product before it runs one on a GPU: 50 s for a fit that

@@ -17,7 +17,7 @@ from ..local.method import Local
 from ..local.model import LocalModel
 from ..local.posterior import LocalPosterior
 from ..local.training import LocalRun, fit_local
-from ..precision import computing_in, current_platform, resolve_dtype
+from ..precision import computing_in, for_platform, resolve_dtype
 from ..progress import Reporter
 from ..training import saved_form
 from ..training.full_batch import Fitted
@@ -110,7 +110,7 @@ def neighbors(wanted: Any) -> int:
     """How many rows a neighbourhood has."""
     if wanted != "auto":
         return int(wanted)
-    return _NEIGHBORS["cpu" if current_platform() == "cpu" else "gpu"]
+    return for_platform(_NEIGHBORS)
 
 
 def _start(estimator: Any, rows: Rows, likelihood: Bernoulli, warm: Warm | None) -> LocalModel:

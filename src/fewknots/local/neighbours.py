@@ -25,7 +25,7 @@ from scipy.spatial import cKDTree
 
 from ..data.blocks import padded, row_slices
 from ..kernels import Kernel
-from ..precision import compiled, current_platform
+from ..precision import compiled, current_platform, for_platform
 
 # A learned metric leaves few inputs that matter, and a tree looks at those: with 54 (covtype) it is
 # twenty times quicker than all distances, with 91 (adult) a little, with 784 (MNIST) slower
@@ -87,8 +87,7 @@ class BlockSearch:
         self._rows = jnp.asarray(padded(X - self._centre, size))
 
     def nearest(self, queries: Float[np.ndarray, "Q D"], k: int) -> Int[np.ndarray, "Q k"]:
-        platform = "cpu" if current_platform() == "cpu" else "gpu"
-        most = max(1, _MOST_DISTANCES[platform] // len(self._rows))
+        most = max(1, for_platform(_MOST_DISTANCES) // len(self._rows))
         size = min(most, next((n for n in _QUERY_BLOCKS if len(queries) <= n), _QUERY_BLOCKS[-1]))
         found = np.empty((len(queries), k), np.int32)
         for some in row_slices(len(queries), size):

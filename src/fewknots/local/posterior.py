@@ -16,7 +16,7 @@ from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..likelihoods import Bernoulli
 from ..linalg import one_batch_of_solves
-from ..precision import computing_in, current_platform, one_lapack_thread
+from ..precision import computing_in, for_platform, one_lapack_thread
 from .model import LocalModel, latent
 from .neighbours import Search, metric, search
 
@@ -110,5 +110,4 @@ class LocalPosterior:
 
 def block_size(k: int) -> int:
     """How many neighbourhoods of k rows are solved together: what fits into a processor's cache."""
-    platform = "cpu" if current_platform() == "cpu" else "gpu"
-    return int(2 ** np.clip(np.floor(np.log2(_COVARIANCES[platform] / k**2)), 4, 12))
+    return int(2 ** np.clip(np.floor(np.log2(for_platform(_COVARIANCES) / k**2)), 4, 12))

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..precision import current_platform
+from ..precision import for_platform
 from .steps import Rates
 
 _GRADIENT_RATE = {"natural_gradient": 0.03, "adam": 0.01, "adadelta": 0.1}
@@ -66,7 +66,7 @@ def automatic_plan(
     elif optimizer == "adadelta":
         size = _PAPERS_BATCH
     else:
-        least = _BATCH["cpu" if current_platform() == "cpu" else "gpu"]
+        least = for_platform(_BATCH)
         size = min(_LARGEST_BATCH, max(least, _BATCH_PER_POINT * n_inducing))
     size = min(size, n_rows)
     if max_iter is not None:

@@ -25,7 +25,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from ..exceptions import NumericalError, NumericalWarning
 from ..inference.sites import Rows
 from ..optimize.lbfgsb import Status
-from ..precision import computing_in, current_platform, one_lapack_thread
+from ..precision import computing_in, current_platform, for_platform, one_lapack_thread
 from ..progress import Reporter
 from . import steps
 from .checkpoint import Checkpoints, flattened, unflattened
@@ -37,7 +37,8 @@ from .schedule import Pace, Plan, has_plateaued, patience, rates
 from .steps import Base, Naturals
 
 _CHUNK = 100  # steps in one compiled loop, at most
-_FIRST_CHUNK = 5  # the first steps teach the most, and whoever watches would like to see them
+# the first steps teach the most, and whoever watches would like to see them
+_FIRST_CHUNK = {"cpu": 5, "gpu": 20}
 _CHUNK_FLOPS = {"cpu": 1e11, "gpu": 2e13}  # about a second's: then the clock is looked at
 _MOST_RETRIES = 5
 _CLIFF = 2.0  # a bound this many times lower than the worst score is no noise
@@ -128,7 +129,8 @@ class _Training:
         """One chunk; False if someone asked to stop."""
         plan, now = self.run.plan, self.standing
         rest_of_chunk = self.chunk_steps - now.done % self.chunk_steps
-        wanted = min(rest_of_chunk, max(_FIRST_CHUNK, now.done), now.pace.end - now.done)
+        first = for_platform(_FIRST_CHUNK)
+        wanted = min(rest_of_chunk, max(first, now.done), now.pace.end - now.done)
         began = time.perf_counter()
         chunk = self.run.feed.chunk(self.run.seed, now.done, self.chunk_steps, plan.batch_size)
         new, bound, finite = steps.run_chunk(
@@ -308,8 +310,7 @@ def _inducing_points(model: Model) -> np.ndarray:
 def _steps_in_a_chunk(plan: Plan, n_inducing: int, n_features: int) -> int:
     B, M, D = plan.batch_size, n_inducing, n_features
     flops = 8 * B * M**2 + 12 * M**3 + 6 * B * M * D
-    platform = "cpu" if current_platform() == "cpu" else "gpu"
-    return int(np.clip(_CHUNK_FLOPS[platform] / flops, 5, _CHUNK))
+    return int(np.clip(for_platform(_CHUNK_FLOPS) / flops, 5, _CHUNK))
 
 
 def _sharing(batch_size: int) -> NamedSharding | None:
