@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state
 from ..inference.sites import Rows
 from ..likelihoods import Likelihood
 from ..local.method import Local
-from ..optimize.lbfgsb import maximise
 from ..precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
 from ..progress import Reporter
 from ..training import saved_form
@@ -33,6 +32,7 @@ from .minibatches import (
     cast,
     checkpoints_of,
     drawn_sample,
+    problem_of,
     start_of,
     starting_model,
 )
@@ -61,17 +61,9 @@ def fit_table_in_rounds(
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     sample = drawn_sample(estimator, table, np.random.default_rng(seed))
     model = starting_model(estimator, table, sample, likelihood, saved, warm, seed, _WIDE)
-    problem = Problem(
-        rows=cast(sample, _WIDE),
-        model=model,
-        learned=Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False),
-        method=way.method,
-        maximise=maximise,
-        jitter=resolve_jitter(estimator.jitter, dtype),
-        max_iter=plan.steps,
-        tol=float(estimator.tol),
-        rng=np.random.RandomState(seed),
-    )
+    learned = Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False)
+    jitter = resolve_jitter(estimator.jitter, dtype)
+    problem = problem_of(estimator, way, cast(sample, _WIDE), model, learned, jitter, seed)
     max_time = getattr(estimator, "max_time", None)
     with computing_in(_WIDE), one_lapack_thread():
         summation = table.summation(dtype)

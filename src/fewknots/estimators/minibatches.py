@@ -174,17 +174,9 @@ def fit_table(
         feed = table.feed(dtype, left_out)
         if isinstance(feed, StoreFeed):
             stack.callback(feed.close)
-        problem = Problem(
-            rows=cast(sample, dtype),
-            model=model,
-            learned=Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False),
-            method=way.method,
-            maximise=maximise,
-            jitter=resolve_jitter(estimator.jitter, dtype),
-            max_iter=plan.steps,
-            tol=float(estimator.tol),
-            rng=random_state,
-        )
+        learned = Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False)
+        jitter = resolve_jitter(estimator.jitter, dtype)
+        problem = problem_of(estimator, way, cast(sample, dtype), model, learned, jitter, seed)
         start = start_of(model, problem.jitter, wide, warm)
         reporter = stack.enter_context(estimator._reporter(way, plan.steps, None))
         plan = plan._replace(warm=warm is not None)
@@ -209,20 +201,30 @@ def update(
     jitter = resolve_jitter(estimator.jitter, dtype)
     with computing_in(wide), estimator._reporter(way, plan.steps, None) as reporter:
         q = naturals_of(warm, jitter)
-        problem = Problem(
-            rows=cast(rows, dtype),
-            model=model,
-            learned=Learned(False, False, False),
-            method=way.method,
-            maximise=maximise,
-            jitter=jitter,
-            max_iter=plan.steps,
-            tol=float(estimator.tol),
-            rng=check_random_state(0),
-        )
+        nothing = Learned(False, False, False)
+        problem = problem_of(estimator, way, cast(rows, dtype), model, nothing, jitter, 0)
         feed = ArrayFeed(problem.rows)
         run = Run(plan, feed, Start(model, q, base_of(q)), seed=0)
         return fit_stochastic(run, problem, reporter), reporter
+
+
+def problem_of(
+    estimator: Any, way: Way, rows: Rows, model: Model, learned: Learned, jitter: float, seed: int
+) -> Problem:
+    """What training in steps or rounds is to do; `rows` are a sample, or all."""
+    assert way.plan is not None
+    assert not isinstance(way.method, Local)
+    return Problem(
+        rows=rows,
+        model=model,
+        learned=learned,
+        method=way.method,
+        maximise=maximise,
+        jitter=jitter,
+        max_iter=way.plan.steps,
+        tol=float(estimator.tol),
+        rng=np.random.RandomState(seed),
+    )
 
 
 def naturals_of(warm: Warm, jitter: float) -> Naturals:

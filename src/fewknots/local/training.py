@@ -12,7 +12,6 @@ checkpoint is all that is needed to go on from the middle.
 """
 
 import time
-import warnings
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,18 +22,25 @@ import optax
 from jaxtyping import Float, Int
 
 from ..data.blocks import padded, row_slices
-from ..exceptions import NumericalError, NumericalWarning
+from ..exceptions import NumericalError
 from ..inference.sites import Rows
 from ..likelihoods import Bernoulli
 from ..linalg import one_batch_of_solves
 from ..optimize.lbfgsb import Status
 from ..precision import compiled, one_lapack_thread
 from ..progress import Reporter
-from ..training.checkpoint import Checkpoints, flattened, unflattened
+from ..training.checkpoint import (
+    Checkpoints,
+    flattened,
+    take_up_history,
+    unflattened,
+    with_history,
+)
 from ..training.full_batch import Fitted
 from ..training.parameters import Model
 from ..training.saved_form import Saved
-from ..training.schedule import Pace, Plan, has_plateaued
+from ..training.schedule import Plan
+from ..training.standing import Standing
 from .model import LocalModel, Score, latent, score
 from .neighbours import MovingSearch, metric, without
 from .posterior import LocalPosterior, block_size
@@ -43,7 +49,6 @@ _RATE = 0.1  # of Adam, at first; then a cosine to zero
 _FIRST_STEPS, _FIRST_ROWS = 40, 2**16  # while the metric moves fast, neighbours among so many rows
 _CHUNK = 10  # steps between two reports
 _PATIENCE = 6  # chunks that must be no better than as many before
-_MOST_RETRIES = 5
 _MOST_EVIDENCE_ROWS = 4096  # whose leave-one-out probabilities are summed at the end
 _SMALLEST_LOG, _LARGEST_LOG = -12.0, 12.0  # of a kernel's parameter
 _SHARPNESS_SPREAD = 0.25  # of its logarithm before anything is seen: few rows flatter it
@@ -74,17 +79,6 @@ class State(NamedTuple):
     adam: Any
 
 
-class Standing(NamedTuple):
-    """Where a run stands."""
-
-    done: int
-    pace: Pace
-    slowdown: float
-    retries: int
-    seconds: float
-    scores: tuple[float, ...]
-
-
 def fit_local(run: LocalRun, report: Reporter) -> Fitted:
     """From a start, or from a checkpoint, to the end of the plan."""
     return _Training(run, report).fitted()
@@ -98,11 +92,14 @@ class _Training:
         kernel, mean, sharpness = run.start
         free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
         self.state = State(free, _ADAM.init(free))
-        self.standing = Standing(0, Pace(0, 0.0, run.plan.steps), 1.0, 0, 0.0, ())
+        self.standing = Standing.at_first(run.plan)
         self.k = min(run.n_neighbors, len(run.rows.y) - 1)
         scale = self._scale()
         if run.resumed is not None:
-            scale = self._resume(run.resumed)
+            self.state = unflattened("state", self.state, run.resumed.arrays)
+            self.standing = Standing.of(run.resumed, run.plan)
+            take_up_history(report, run.resumed)
+            scale = run.resumed.arrays["search.scale"]  # the metric in which the search stood
         self.started = time.perf_counter() - self.standing.seconds
         self.search = MovingSearch(run.rows.X, scale, self._part())
         self.rows = jax.tree.map(jnp.asarray, run.rows)
@@ -120,11 +117,7 @@ class _Training:
             return self._fitted(self._evidence(), status)
 
     def _share(self) -> float:
-        """How much of the run is over: of its steps or of its time, whichever is more."""
-        share = self.standing.pace.share(self.standing.done)
-        if (limit := self.run.plan.max_time) is not None:
-            share = max(share, min(1.0, (time.perf_counter() - self.started) / limit))
-        return share
+        return self.standing.share(self.run.plan, self.started)
 
     def _part(self) -> Int[np.ndarray, " n"] | None:
         """The rows among which neighbours are looked for in the first steps; None is all."""
@@ -141,7 +134,7 @@ class _Training:
 
     def _advance(self) -> bool:
         """One chunk; False if someone asked to stop."""
-        before, began = self.state, self.standing.done
+        before, began = self.state, self.standing
         scores: list[float] = []
         share = self._share()
         while len(scores) < _CHUNK and (share < 1.0 or not scores):
@@ -151,10 +144,12 @@ class _Training:
         score = float(np.mean(scores))
         if not np.isfinite(score) or not _all_finite(self.state):
             self.state = before
-            self._undo(began)
+            self.standing = began.slower(len(scores), "standardize=True or dtype='float64'")
             return True
         nlp = None if self.run.held_out is None else self._held_out_nlp()
-        self._account(score if nlp is None else -nlp)
+        self.standing = began.after(
+            len(scores), score, nlp, self.run.plan, self.started, self.run.tol, _PATIENCE
+        )
         plan, total = self.run.plan, float(np.sum(self.run.rows.weights, dtype=np.float64))
         stop = self.report(
             score * total,
@@ -198,33 +193,6 @@ class _Training:
     def _model(self) -> LocalModel:
         return jax.tree.map(np.asarray, _decoded(self.state.free))
 
-    def _undo(self, began: int) -> None:
-        now = self.standing
-        if now.retries >= _MOST_RETRIES:
-            raise NumericalError(
-                f"training diverged {now.retries + 1} times in a row around step {began}, also "
-                f"with rates {now.slowdown:g} times the usual. Try standardize=True or "
-                "dtype='float64'."
-            )
-        slower = 0.5 * now.slowdown
-        warnings.warn(
-            f"steps {began} to {now.done} diverged; they are undone and run again with {slower:g} "
-            "times the usual rates.",
-            NumericalWarning,
-            stacklevel=7,
-        )
-        self.standing = now._replace(done=began, slowdown=slower, retries=now.retries + 1)
-
-    def _account(self, score: float) -> None:
-        now = self.standing
-        scores = (*now.scores, score)
-        pace, share = now.pace, self._share()
-        cooling = pace.from_step > 0 or self.run.plan.max_time is not None
-        if not cooling and has_plateaued(scores, share, self.run.tol, _PATIENCE):
-            pace = pace.ending(now.done, share)
-        seconds = time.perf_counter() - self.started
-        self.standing = Standing(now.done, pace, now.slowdown, 0, seconds, scores)
-
     # --- scores -------------------------------------------------------------------------------
 
     def _held_out_nlp(self) -> float:
@@ -264,31 +232,11 @@ class _Training:
     # --- checkpoints --------------------------------------------------------------------------
 
     def _save(self) -> None:
-        assert self.run.checkpoints is not None
-        now = self.standing
-        header = {
-            "standing": now._asdict() | {"pace": now.pace._asdict()},
-            "planned_steps": self.run.plan.steps,
-            "seed": self.run.seed,
-        }
+        run = self.run
+        assert run.checkpoints is not None
         arrays = flattened("state", self.state) | {"search.scale": np.array(self.search.scale)}
-        arrays |= {f"history.{name}": column for name, column in self.report.history().items()}
-        self.run.checkpoints.write(now.done, header, arrays)
-
-    def _resume(self, saved: Saved) -> Float[np.ndarray, " D"]:
-        """Take up a run; the metric in which its search stood."""
-        self.state = unflattened("state", self.state, saved.arrays)
-        standing = saved.header["standing"]
-        pace = Pace(**standing["pace"])
-        if saved.header["planned_steps"] != self.run.plan.steps:  # longer or shorter than planned
-            done, steps = standing["done"], self.run.plan.steps
-            pace = Pace(done, min(pace.share(done), done / steps), steps)
-        self.standing = Standing(**(standing | {"pace": pace, "scores": tuple(standing["scores"])}))
-        named = {
-            name: column for name, column in saved.arrays.items() if name.startswith("history.")
-        }
-        self.report.take_up({name.removeprefix("history."): c for name, c in named.items()})
-        return saved.arrays["search.scale"]
+        header = self.standing.header(run.plan, run.seed)
+        run.checkpoints.write(self.standing.done, header, arrays | with_history(self.report))
 
     # --- the end ------------------------------------------------------------------------------
 

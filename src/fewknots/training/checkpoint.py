@@ -19,6 +19,7 @@ import numpy as np
 from .. import container
 from ..container import shown
 from ..exceptions import CheckpointError, CheckpointWarning, ModelFileError
+from ..progress import Reporter
 from .saved_form import Saved, check_history
 
 _FORMAT = 1
@@ -105,6 +106,17 @@ class Checkpoints:
             old.unlink(missing_ok=True)
         now = time.perf_counter()
         self._next = now + (now - started) / _MOST_SHARE
+
+
+def with_history(report: Reporter) -> dict[str, np.ndarray]:
+    """What was reported so far, among a checkpoint's arrays."""
+    return {f"history.{name}": column for name, column in report.history().items()}
+
+
+def take_up_history(report: Reporter, saved: Saved) -> None:
+    """Let the report go on where it stood."""
+    names = (name for name in saved.arrays if name.startswith("history."))
+    report.take_up({name.removeprefix("history."): saved.arrays[name] for name in names})
 
 
 def flattened(prefix: str, tree: Any) -> dict[str, np.ndarray]:

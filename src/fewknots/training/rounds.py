@@ -32,7 +32,7 @@ from jaxtyping import Float
 from ..optimize.lbfgsb import Status, flatten
 from ..optimize.natural_rounds import Damping
 from ..progress import Reporter
-from .checkpoint import flattened, unflattened
+from .checkpoint import flattened, take_up_history, unflattened, with_history
 from .correction import Bends
 from .full_batch import Fitted, Problem
 from .held_rows import Found, Point, Shape
@@ -213,18 +213,12 @@ class _TrustRegion:
         }
         arrays = flattened("model", self.run.start.model)
         arrays |= flattened("place", self.here.place) | flattened("found", self.here.found)
-        arrays |= flattened("bends", self.bends)
-        arrays |= {f"history.{name}": column for name, column in report.history().items()}
+        arrays |= flattened("bends", self.bends) | with_history(report)
         self.run.checkpoints.write(self.rounds, header, arrays)
 
     def resume(self, saved: Saved, report: Reporter) -> None:
         """Stand where the run stood."""
-        history = {
-            name.removeprefix("history."): column
-            for name, column in saved.arrays.items()
-            if name.startswith("history.")
-        }
-        report.take_up(history)
+        take_up_history(report, saved)
         self.rounds, self.is_over = saved.header["rounds"], saved.header["is_over"]
         self.radius, self.natural = saved.header["radius"], saved.header["natural"]
         self.jitter = saved.header["jitter"]

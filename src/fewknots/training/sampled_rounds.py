@@ -12,7 +12,7 @@ from ..exceptions import NumericalError
 from ..optimize.lbfgsb import Status
 from ..progress import Reporter
 from . import steps
-from .checkpoint import flattened, unflattened
+from .checkpoint import flattened, take_up_history, unflattened, with_history
 from .full_batch import Fitted, Problem
 from .held_rows import Point, Subset
 from .parameters import encode
@@ -31,12 +31,7 @@ def fit_in_sampled_rounds(
     if run.resumed is not None:
         state = unflattened("state", state, run.resumed.arrays)
         done, jitter = int(run.resumed.header["done"]), run.resumed.header["jitter"]
-        report.take_up(
-            {
-                name: run.resumed.arrays[f"history.{name}"]
-                for name in ("iteration", "seconds", "bound")
-            }
-        )
+        take_up_history(report, run.resumed)
     total, status = run.summation.total_weight, Status.CONVERGED
     share = min(1.0, plan.batch_size / n_rows)
 
@@ -51,8 +46,7 @@ def fit_in_sampled_rounds(
         n_inducing = len(run.start.q.linear)
         header = {"seed": run.seed, "n_inducing": n_inducing, "done": done, "jitter": jitter}
         arrays = flattened("state", state) | flattened("model", run.start.model)
-        arrays |= {f"history.{name}": column for name, column in report.history().items()}
-        run.checkpoints.write(done, header, arrays)
+        run.checkpoints.write(done, header, arrays | with_history(report))
 
     while done < plan.steps:
         subset = None if share >= 1.0 else Subset(run.seed, done, share)

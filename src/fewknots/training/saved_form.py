@@ -13,7 +13,7 @@ import numpy as np
 from ..container import shown
 
 _PACE = {"from_step", "from_share", "end"}
-_STANDING = {"done", "pace", "slowdown", "retries", "seconds", "scores"}
+_STANDING = {"done", "pace", "slowdown", "retries", "seconds", "lowest", "scores"}
 _HISTORY = ("history.iteration", "history.seconds", "history.bound")
 
 
@@ -26,14 +26,13 @@ class Saved(NamedTuple):
 
 def of_minibatches(saved: Saved) -> None:
     """A stochastic run's (stochastic.py)."""
-    _check_standing(saved, _STANDING | {"lowest"})
-    _check_numbers(saved.header["standing"], measures=("lowest",))
+    _check_standing(saved)
     _check_inducing(saved)
 
 
 def of_neighbourhoods(saved: Saved) -> None:
     """A local fit's (local/training.py)."""
-    _check_standing(saved, _STANDING)
+    _check_standing(saved)
     scale = saved.arrays["search.scale"]
     if scale.dtype != np.float64 or not np.all(scale > 0):
         raise ValueError("its search has no metric")
@@ -68,13 +67,13 @@ def check_history(saved: Saved) -> None:
             raise ValueError(f"its array {shown(name)} is no column of the others' length")
 
 
-def _check_standing(saved: Saved, parts: set[str]) -> None:
+def _check_standing(saved: Saved) -> None:
     header, standing = saved.header, saved.header["standing"]
     pace = standing["pace"]
-    if standing.keys() != parts or pace.keys() != _PACE:
+    if standing.keys() != _STANDING or pace.keys() != _PACE:
         raise ValueError("its standing has other parts")
     _check_numbers(header, counts=("seed", "planned_steps"))
-    _check_numbers(standing, ("done", "retries"), ("slowdown", "seconds"))
+    _check_numbers(standing, ("done", "retries"), ("slowdown", "seconds", "lowest"))
     _check_numbers(pace, ("from_step", "end"), ("from_share",))
     if not all(map(_is_measure, standing["scores"])):
         raise ValueError("one of its scores is not a number")

@@ -6,14 +6,13 @@ two of them looks at the clock, scores, reports, writes a checkpoint, and checks
 finite. A chunk that ended in NaN, or a bound that fell off a cliff, is undone and run again with
 half the rates.
 
-A run is a function of its plan, its start and its seed: `Standing` is all that is needed to go on
-from the middle, and goes into every checkpoint.
+A run is a function of its plan, its start and its seed, and can be taken up in the middle
+(standing.py).
 """
 
 import math
 import threading
 import time
-import warnings
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,25 +21,24 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ..exceptions import NumericalError, NumericalWarning
 from ..inference.sites import Rows
 from ..optimize.lbfgsb import Status
 from ..precision import computing_in, current_platform, for_platform, one_lapack_thread
 from ..progress import Reporter
 from . import steps
-from .checkpoint import Checkpoints, flattened, unflattened
+from .checkpoint import Checkpoints, flattened, take_up_history, unflattened, with_history
 from .feed import Chunk, Feed, equal_blocks, weightless_block
 from .full_batch import Fitted, Problem, check_end
 from .parameters import Model, encode
 from .saved_form import Saved
-from .schedule import Pace, Plan, has_plateaued, patience, rates
+from .schedule import Plan, patience, rates
+from .standing import Standing
 from .steps import Base, Naturals
 
 _CHUNK = 100  # steps in one compiled loop, at most
 # the first steps teach the most, and whoever watches would like to see them
 _FIRST_CHUNK = {"cpu": 5, "gpu": 20}
 _CHUNK_FLOPS = {"cpu": 1e11, "gpu": 2e13}  # about a second's: then the clock is looked at
-_MOST_RETRIES = 5
 _CLIFF = 2.0  # a bound this many times lower than the worst score is no noise
 
 
@@ -50,18 +48,6 @@ class Start(NamedTuple):
     model: Model
     q: Naturals
     base: Base
-
-
-class Standing(NamedTuple):
-    """Where a run stands."""
-
-    done: int
-    pace: Pace
-    slowdown: float
-    retries: int
-    seconds: float
-    lowest: float  # the lowest bound per unit of weight so far
-    scores: tuple[float, ...]
 
 
 class Run(NamedTuple):
@@ -90,9 +76,11 @@ class _Training:
         free, self.frozen = encode(run.start.model, problem.learned, moving_unit=False)
         self.state = steps.start_state(run.plan.optimizer, free, run.start.q, self.dtype)
         self.base = jax.tree.map(jnp.asarray, run.start.base)
-        self.standing = Standing(0, Pace(0, 0.0, run.plan.steps), 1.0, 0, 0.0, 0.0, ())
+        self.standing = Standing.at_first(run.plan)
         if run.resumed is not None:
-            self._resume(run.resumed)
+            self.state = unflattened("state", self.state, run.resumed.arrays)
+            self.standing = Standing.of(run.resumed, run.plan)
+            take_up_history(report, run.resumed)
         self.state = jax.tree.map(jnp.asarray, self.state)
         self.chunk_steps = run.feed.steps_at_once(
             run.plan.batch_size,
@@ -110,7 +98,7 @@ class _Training:
     def fitted(self) -> Fitted:
         status = Status.CONVERGED
         with one_lapack_thread():
-            while (share := self._share(self.standing.done)) < 1.0:
+            while (share := self._share()) < 1.0:
                 if not self._advance(share):
                     status = Status.STOPPED
                     break
@@ -118,12 +106,8 @@ class _Training:
             self._save()
         return self._finished(status)
 
-    def _share(self, done: int) -> float:
-        """How much of the run is over: of its steps or of its time, whichever is more."""
-        share = self.standing.pace.share(done)
-        if (limit := self.run.plan.max_time) is not None:
-            share = max(share, min(1.0, (time.perf_counter() - self.started) / limit))
-        return share
+    def _share(self) -> float:
+        return self.standing.share(self.run.plan, self.started)
 
     def _advance(self, share: float) -> bool:
         """One chunk; False if someone asked to stop."""
@@ -146,21 +130,29 @@ class _Training:
             self.problem.jitter,
         )
         if not finite or self._fell(float(bound)):
-            self._undo(wanted)
+            self.standing = now.slower(wanted, "a larger batch_size or jitter, or dtype='float64'")
             return True
         self.state = new
         nlp = None if self.run.held_out is None else self._held_out_nlp()
         took = (time.perf_counter() - began) / wanted
         # not of the first: most of that was compiling
         self.step_seconds = 0.0 if self.step_seconds is None else took
-        self._account(wanted, float(bound) / self.run.feed.total_weight, nlp)
+        self.standing = now.after(
+            wanted,
+            float(bound) / self.run.feed.total_weight,
+            nlp,
+            plan,
+            self.started,
+            self.problem.tol,
+            patience(self.chunk_steps, plan.batch_size, self.run.feed.n_rows),
+        )
         stop = self.report(
             float(bound),
             wanted,
             rows=wanted * plan.batch_size,
             passes=self.standing.done * plan.batch_size / self.run.feed.n_rows,
             held_out_nlp=nlp,
-            share=self._share(self.standing.done),
+            share=self._share(),
             so_far=partial(self._so_far, float(bound)),
         )
         if self.run.checkpoints is not None and self.run.checkpoints.is_due():
@@ -194,65 +186,15 @@ class _Training:
         per_row = bound / self.run.feed.total_weight
         return per_row < _CLIFF * min(self.standing.lowest, -math.log(2.0))
 
-    def _undo(self, wanted: int) -> None:
-        now = self.standing
-        if now.retries >= _MOST_RETRIES:
-            raise NumericalError(
-                f"training diverged {now.retries + 1} times in a row around step {now.done}, also "
-                f"with rates {now.slowdown:g} times the usual. Try a larger batch_size or jitter, "
-                "or dtype='float64'."
-            )
-        slower = 0.5 * now.slowdown
-        self.standing = now._replace(slowdown=slower, retries=now.retries + 1)
-        warnings.warn(
-            f"steps {now.done} to {now.done + wanted} diverged; they are undone and run again with "
-            f"{slower:g} times the usual rates.",
-            NumericalWarning,
-            stacklevel=7,
-        )
-
-    def _account(self, wanted: int, bound_per_row: float, nlp: float | None) -> None:
-        now = self.standing
-        done = now.done + wanted
-        scores = (*now.scores, bound_per_row if nlp is None else -nlp)
-        pace, share = now.pace, self._share(done)
-        cooling = pace.from_step > 0 or self.run.plan.max_time is not None
-        window = patience(self.chunk_steps, self.run.plan.batch_size, self.run.feed.n_rows)
-        if not cooling and has_plateaued(scores, share, self.problem.tol, window):
-            pace = pace.ending(done, share)
-        seconds = time.perf_counter() - self.started
-        lowest = min(now.lowest, bound_per_row)
-        self.standing = Standing(done, pace, now.slowdown, 0, seconds, lowest, scores)
-
     # --- checkpoints --------------------------------------------------------------------------
 
     def _save(self) -> None:
-        assert self.run.checkpoints is not None
-        now = self.standing
-        header = {
-            "standing": now._asdict() | {"pace": now.pace._asdict()},
-            "planned_steps": self.run.plan.steps,
-            "seed": self.run.seed,
-            "n_inducing": len(_inducing_points(self.run.start.model)),
-        }
-        arrays = flattened("state", self.state) | flattened("model", self.run.start.model)
-        arrays |= {f"history.{name}": column for name, column in self.report.history().items()}
-        self.run.checkpoints.write(now.done, header, arrays)
-
-    def _resume(self, saved: Saved) -> None:
-        self.state = unflattened("state", self.state, saved.arrays)
-        standing = saved.header["standing"]
-        pace = Pace(**standing["pace"])
-        if saved.header["planned_steps"] != self.run.plan.steps:  # longer or shorter than planned
-            done, steps = standing["done"], self.run.plan.steps
-            pace = Pace(done, min(pace.share(done), done / steps), steps)
-        self.standing = Standing(**(standing | {"pace": pace, "scores": tuple(standing["scores"])}))
-        history = {
-            name.removeprefix("history."): column
-            for name, column in saved.arrays.items()
-            if name.startswith("history.")
-        }
-        self.report.take_up(history)
+        run = self.run
+        assert run.checkpoints is not None
+        header = self.standing.header(run.plan, run.seed)
+        header["n_inducing"] = len(_inducing_points(run.start.model))
+        arrays = flattened("state", self.state) | flattened("model", run.start.model)
+        run.checkpoints.write(self.standing.done, header, arrays | with_history(self.report))
 
     # --- the end ------------------------------------------------------------------------------
 
