@@ -206,7 +206,7 @@ columns = ["when", "distance", "carrier", "weekend", "seats", "id", "late"]
     order=st.permutations(columns),
     missing=st.lists(st.sampled_from(columns), max_size=2),
     twice=st.lists(st.sampled_from(columns), max_size=1),
-    carrier=st.text(max_size=8),
+    carrier=st.text(st.characters(exclude_characters="\r"), max_size=8),  # pandas writes it bare
     n_rows=st.integers(0, 5),
 )
 def test_prediction_from_other_tables(

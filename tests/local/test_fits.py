@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import StackingClassifier
 
 from fewknots import GPClassifier, load
 
@@ -21,7 +22,7 @@ def local(**arguments):
 
 
 def nlp(clf):
-    log_p = clf.predict_log_proba(X[TEST])
+    log_p = np.log(clf.predict_proba(X[TEST]))
     return -np.mean(log_p[np.arange(200), (Y[TEST] == "on").astype(int)])
 
 
@@ -139,3 +140,16 @@ def test_rows_from_a_stream_are_kept(tmp_path):
 def test_what_it_cannot_do_it_says(arguments, message):
     with pytest.raises(ValueError, match=message):
         local(**arguments).fit(X[TRAIN], Y[TRAIN])
+
+
+def test_a_global_fit_can_lie_under_it():
+    """docs/local.md: the trend by inducing points, as one more input."""
+    trend = GPClassifier(method="sparse_kl", n_inducing=12, random_state=0, tol=1e-3)
+    over = local(kernel="matern32 + linear")
+    stacked = StackingClassifier([("trend", trend)], over, cv=2, passthrough=True)
+    stacked.fit(X[TRAIN], Y[TRAIN])
+    assert stacked.final_estimator_.n_features_in_ == 4
+    assert nlp(stacked) < 0.4
+    probabilities = stacked.predict_proba(X[TEST])
+    again = pickle.loads(pickle.dumps(stacked)).predict_proba(X[TEST])
+    np.testing.assert_array_equal(again, probabilities)
