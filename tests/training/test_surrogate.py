@@ -14,7 +14,7 @@ from fewknots.training.held_rows import Point
 from fewknots.training.parameters import Learned, Model, decode, encode
 from fewknots.training.steps import Naturals, prior_base
 from fewknots.training.summation import MemorySums, point_at, seen_at, weigh
-from fewknots.training.surrogate import Place, Sample, Standing, Surrogate
+from fewknots.training.surrogate import Place, Sample, Surrogate, Visited
 
 WIDE = np.dtype(np.float64)
 RNG = np.random.default_rng(5)
@@ -46,7 +46,7 @@ def of_all(place):
     model, q = point_at(place.free, FROZEN, place.q)
     found = MemorySums(ROWS, WIDE)(jax.tree.map(np.asarray, Point(model, q, JITTER)))
     weighed = weigh(place.free, FROZEN, BASE, place.q, found, JITTER)
-    return Standing(place, found, jax.tree.map(np.asarray, weighed))
+    return Visited(place, found, jax.tree.map(np.asarray, weighed))
 
 
 def surrogate(rows):

@@ -1,7 +1,7 @@
 """Workers that hold up a round: who they are, and doing without them.
 
-While a round is not done, the scheduler is asked every second how its workers stand. Once it has
-taken longer than rounds do, a worker is *slow* if it is (and so while rows are loaded)
+While a round is not done, or rows are being loaded, the scheduler is asked every second how its
+workers stand. Once it has taken longer than it usually does, a worker is *slow* if it is
 
     silent: not heard of for a while, when others were; or else
     stuck: at one and the same task for longer than a whole round may take.

@@ -40,7 +40,7 @@ from .parameters import Named, encode, limits
 from .saved_form import Saved
 from .steps import Naturals
 from .summation import MemorySums, RoundsRun, fitted_at, point_at, seen_at, weigh
-from .surrogate import Place, Proposal, Sample, Standing, Surrogate
+from .surrogate import Place, Proposal, Sample, Surrogate, Visited
 
 _FIRST_RADIUS = 0.03  # lengthscales for Z, logarithms for the kernel's parameters
 _LEAST_RADIUS = 1e-6
@@ -100,7 +100,7 @@ class _TrustRegion:
         self.jitter = problem.jitter
         self.rounds = 0
         self.is_over = False
-        self.here: Standing
+        self.here: Visited
 
     @property
     def bound(self) -> float:
@@ -178,10 +178,10 @@ class _TrustRegion:
         self.little_rounds = self.little_rounds + 1 if little else 0
         self.is_over = little and (not at_border or self.little_rounds >= _LITTLE_ROUNDS)
 
-    def _surrogate(self, standing: Standing) -> Surrogate:
-        return Surrogate(self.sample, standing, self.bends, self.jitter)
+    def _surrogate(self, visited: Visited) -> Surrogate:
+        return Surrogate(self.sample, visited, self.bends, self.jitter)
 
-    def _ask(self, place: Place) -> Standing:
+    def _ask(self, place: Place) -> Visited:
         self.rounds += 1
         model, q = point_at(place.free, self.frozen, place.q)
         point = Point(model, q, self.jitter)
@@ -189,12 +189,12 @@ class _TrustRegion:
         if np.isfinite(found.sums.log_prob):
             # A jitter once needed is kept: a bound that switches jitter has no gradient.
             self.jitter = max(self.jitter, float(found.jitter))
-        return self._standing(place, found)
+        return self._visited(place, found)
 
-    def _standing(self, place: Place, found: Found) -> Standing:
+    def _visited(self, place: Place, found: Found) -> Visited:
         base = self.run.start.base
         weighed = weigh(place.free, self.frozen, base, place.q, found, self.jitter)
-        return Standing(place, found, jax.tree.map(np.asarray, weighed))
+        return Visited(place, found, jax.tree.map(np.asarray, weighed))
 
     # --- checkpoints --------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class _TrustRegion:
         place = unflattened("place", self.start, saved.arrays)
         found = unflattened("found", self.sample.look(self.start, self.jitter), saved.arrays)
         self.bends = Bends(saved.arrays["bends.0"], saved.arrays["bends.1"])
-        self.here = self._standing(place, found)
+        self.here = self._visited(place, found)
 
     # --- the end ------------------------------------------------------------------------------
 

@@ -49,7 +49,7 @@ class Place(NamedTuple):
     q: Naturals
 
 
-class Standing(NamedTuple):
+class Visited(NamedTuple):
     """A place, and what all rows say there."""
 
     place: Place
@@ -95,7 +95,7 @@ class _Looked(NamedTuple):
 class Surrogate:
     """B̃ at the best q, as a function of θ; it remembers the last q."""
 
-    def __init__(self, sample: Sample, here: Standing, bends: Bends, jitter: float):
+    def __init__(self, sample: Sample, here: Visited, bends: Bends, jitter: float):
         self.sample, self.bends, self.jitter = sample, bends, jitter
         self.bound, self.free, self.q = float(here.weighed.bound), here.place.free, here.place.q
         found = sample.look(here.place, jitter)
