@@ -1,18 +1,17 @@
 """What a running fit tells: its history, the user's callbacks, a line on the terminal.
 
-It also listens: to callbacks that ask it to stop, to the clock, and to Ctrl-C, after which a fit
-ends at the next iteration with the model it has. A second Ctrl-C interrupts at once.
+It also listens: to callbacks that ask it to stop, to the clock and to Ctrl-C (stopping.py).
 """
 
-import signal
-import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from types import FrameType, TracebackType
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+
+from .stopping import Interruption, TimeLimit
 
 Callback = Callable[["Progress"], object]
 
@@ -36,6 +35,21 @@ class Progress(NamedTuple):
     model: Callable[[], Any] | None = None
 
 
+@runtime_checkable
+class Report(Protocol):
+    """What a search tells, and whether it should stop: a `Reporter`, or a part of one."""
+
+    def __call__(
+        self, bound: float, iterations: int = 1, *, so_far: Callable[[], Any] | None = None
+    ) -> bool:
+        """After every iteration or few; True when the fit should stop."""
+        ...
+
+    def is_asked_to_stop(self) -> bool:
+        """By the clock or by Ctrl-C; for work that has nothing to report yet."""
+        ...
+
+
 class Reporter:
     """Called with the bound after every iteration or few; returns True when the fit should stop."""
 
@@ -44,7 +58,8 @@ class Reporter:
         callback: Callback | None,
         verbose: int,
         max_iter: int,
-        max_time: float | None = None,
+        limit: TimeLimit | None = None,
+        interruption: Interruption | None = None,
         task: Callable[[Progress], bool] | None = None,
         as_estimator: Callable[[Progress, Any], Any] | None = None,
     ):
@@ -55,11 +70,10 @@ class Reporter:
         self.callbacks = [c for c in (callback, task) if c is not None]
         self.moments: list[Progress] = []
         self.started = time.perf_counter()
-        self.interrupted = False
-        self._max_time = max_time
+        self.limit = limit
+        self._interruption = Interruption() if interruption is None else interruption
         self._as_estimator = as_estimator
         self._display = _Display(max_iter) if verbose else None
-        self._signals = _Interruption()
 
     def __call__(
         self,
@@ -75,7 +89,7 @@ class Reporter:
 
         `so_far` gives what the fit has found, as it is given at the end.
         """
-        seconds = time.perf_counter() - self.started
+        seconds = self.seconds
         before = self.moments[-1] if self.moments else Progress(0, 0.0, bound)
         now = Progress(
             before.iteration + iterations,
@@ -84,21 +98,44 @@ class Reporter:
             passes,
             rows / max(seconds - before.seconds, 1e-9) if rows else None,
             held_out_nlp,
-            seconds * (1.0 - share) / share if share else None,
+            self._seconds_left(seconds, share),
         )
         self.moments.append(now)
         if self._display is not None:
             self._display.show(now)
+        self._interruption.can_keep = True
         asked = self._ask(now, so_far)
-        self.interrupted = self._signals.seen
-        late = self._max_time is not None and seconds >= self._max_time
-        return any(asked) or self.interrupted or late
+        return any(asked) or self.is_asked_to_stop()
+
+    def _seconds_left(self, seconds: float, share: float | None) -> float | None:
+        if share is None:
+            return None
+        by_steps = seconds * (1.0 - share) / share if share else None
+        if self.limit is None:
+            return by_steps
+        left = self.limit.left()
+        return left if by_steps is None else min(left, by_steps)
 
     def is_asked_to_stop(self) -> bool:
-        """By the clock or by Ctrl-C; for work that has nothing to report yet."""
-        seconds = time.perf_counter() - self.started
-        self.interrupted = self._signals.seen
-        return self.interrupted or (self._max_time is not None and seconds >= self._max_time)
+        """By the clock or by Ctrl-C; for work that has nothing to report yet.
+
+        Raises KeyboardInterrupt where this fit has nothing to keep (another one may have: see
+        estimators/contest.py). The clock cannot stop such a fit: it goes on to its first moment.
+        """
+        if self.interrupted and not self.moments:
+            raise KeyboardInterrupt
+        late = self.limit is not None and self.limit.is_over() and bool(self.moments)
+        return self.interrupted or late
+
+    @property
+    def seconds(self) -> float:
+        """Since the fit began; a run taken up again counts what it took before."""
+        return time.perf_counter() - self.started
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C has asked the fit to end."""
+        return self._interruption.seen
 
     def _ask(self, now: Progress, so_far: Callable[[], Any] | None) -> list[bool]:
         """Which callbacks want to stop."""
@@ -113,7 +150,6 @@ class Reporter:
                 model.so_far = None
 
     def __enter__(self) -> "Reporter":
-        self._signals.listen()
         if self._display is not None:
             self._display.start()
         return self
@@ -124,7 +160,6 @@ class Reporter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._signals.leave()
         if self._display is not None:
             self._display.stop()
 
@@ -150,6 +185,8 @@ class Reporter:
         ]
         if self.moments:
             self.started -= self.moments[-1].seconds
+            if self.limit is not None:
+                self.limit.take_up(self.moments[-1].seconds)
 
 
 class _ModelOfAMoment:
@@ -169,30 +206,6 @@ class _ModelOfAMoment:
                 "what it returns."
             )
         return self._as_estimator(self.so_far())
-
-
-class _Interruption:
-    """Remembers the first Ctrl-C instead of raising it. Only a main thread may listen."""
-
-    def __init__(self) -> None:
-        self.seen = False
-        self._before: Any = None
-
-    def listen(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        before = signal.getsignal(signal.SIGINT)
-        if before is signal.default_int_handler:  # what others do with Ctrl-C is theirs
-            self._before = before
-            signal.signal(signal.SIGINT, self._remember)
-
-    def _remember(self, number: int, frame: FrameType | None) -> None:
-        self.seen = True
-        signal.signal(signal.SIGINT, self._before)
-
-    def leave(self) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
 
 
 class _Display:

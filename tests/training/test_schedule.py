@@ -5,7 +5,7 @@ import pytest
 
 from fewknots.training.schedule import Pace, Plan, has_plateaued, patience, rates
 
-PLAN = Plan("natural_gradient", 1000, 10_000, None)
+PLAN = Plan("natural_gradient", 1000, 10_000)
 SHARES = np.linspace(0.0, 1.0, 50)
 
 
@@ -27,7 +27,7 @@ def test_gradient_rates():
     assert found[0] == pytest.approx(0.5 * 0.03)
     assert found[-1] == pytest.approx(0.0, abs=1e-12)
     assert np.all(np.diff(found) < 0)
-    paper = rates(Plan("adadelta", 10, 100, None), 0, SHARES, 10**5, 1.0, np.float64).gradient
+    paper = rates(Plan("adadelta", 10, 100), 0, SHARES, 10**5, 1.0, np.float64).gradient
     np.testing.assert_array_equal(paper, 0.1)
 
 

@@ -29,6 +29,7 @@ from distributed.comm import CommClosedError
 from distributed import Client, Future, wait
 
 from ..exceptions import ClusterError, ClusterWarning
+from ..stopping import raise_if_interrupted
 
 WAIT_FOR_WORKERS = 60.0  # seconds, where there are none
 _LOOK = 1.0  # seconds between two looks
@@ -80,6 +81,7 @@ class Watch:
     def until_done(self, futures: Sequence[Future]) -> None:
         """Wait for all, or for an error in one, and look after the workers meanwhile."""
         while not self._are_done(futures):
+            raise_if_interrupted()
             if self.client.status != "running":
                 raise CommClosedError("no connection")
             self.look()

@@ -31,9 +31,10 @@ from ..precision import (
     resolve_jitter,
 )
 from ..progress import Progress, Reporter
+from ..stopping import Stopping, TimeLimit, listening
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
-from .fitted_attributes import set_attributes, tell_of_trouble
+from .fitted_attributes import set_attributes, tell_of_interruption, tell_of_trouble
 from .in_rounds import fit_table_in_rounds
 from .local_fits import check_warm, fit_neighbours
 from .methods import ROUNDS, Way, check_weights
@@ -74,17 +75,33 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     def _all_or_nothing(self, fit: Callable[[], Any]):
         """Whatever goes wrong, an estimator that was fitted before still works."""
         one_of("device", self.device, DEVICES)
+        limit = self._time_limit()
         before = self.__dict__.copy()
         try:
-            with on_device(self.device):
+            with on_device(self.device), listening() as interruption:
+                self._stopping = Stopping(limit, interruption)
                 fit()
+                is_mine_to_tell = interruption.listeners == 1
         except BaseException:
             now = self.__dict__
             self.__dict__ = before | {name: now[name] for name in BOOKKEEPING if name in now}
             raise
         finally:
-            self.__dict__.pop("_task", None)
+            for name in ("_task", "_stopping"):
+                self.__dict__.pop(name, None)
+        if interruption.seen and is_mine_to_tell:
+            tell_of_interruption(self)
         return self
+
+    def _time_limit(self) -> TimeLimit | None:
+        """The time that the fit which begins now may take: what a contest gives it, or all."""
+        if "_given_limit" in self.__dict__:
+            return self.__dict__.pop("_given_limit")
+        max_time = getattr(self, "max_time", None)
+        if max_time is None:
+            return None
+        number("max_time", max_time, positive=True)
+        return TimeLimit(float(max_time))
 
     def _fit(self, X, y, sample_weight, *known):
         self._check_parameters()
@@ -162,16 +179,15 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
                 )
         dtype = resolve_dtype(self.dtype)
         problem = self._problem(X, targets, way, dtype, warm)
-        max_time = getattr(self, "max_time", None)
-        reporter = self._reporter(way, problem.max_iter, max_time)
+        reporter = self._reporter(way, problem.max_iter)
         with computing_in(dtype), one_lapack_thread(), reporter:
             fitted = way.train(problem, reporter)
         self._keep(fitted, way, reporter)
 
-    def _reporter(self, way: Way, max_iter: int, max_time: float | None) -> Reporter:
+    def _reporter(self, way: Way, max_iter: int) -> Reporter:
         task = getattr(self, "_task", None)
         as_of = partial(self._as_of, way)
-        return Reporter(self.callback, self.verbose, max_iter, max_time, task, as_of)
+        return Reporter(self.callback, self.verbose, max_iter, *self._stopping, task, as_of)
 
     def _check_parameters(self) -> None:
         one_of("inducing_init", self.inducing_init, inducing.METHODS)
@@ -244,7 +260,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _keep(self, fitted: Fitted, way: Way, reporter: Reporter) -> None:
         self._take_in(fitted, way, reporter.history())
-        tell_of_trouble(self, fitted, reporter.interrupted)
+        tell_of_trouble(self, fitted)
 
     def _take_in(self, fitted: Fitted, way: Way, history: dict[str, np.ndarray]) -> None:
         set_attributes(self, fitted, way.method, history)

@@ -102,7 +102,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         None: twenty passes over the rows, at least 2000 and at most 20,000 steps, or as many as
         `max_time` allows.
     max_time : float or None, default None
-        Seconds after which training ends. By minibatches the rates fall in time for that.
+        Seconds that a fit may take, from the call on: choosing inducing points, compiling,
+        training, the last scores and, with method="auto", both methods. By minibatches the rates
+        fall in time for that. A piece of work that is begun is finished: about a second's, or the
+        compiling of a program; and there is always a first step.
     tol : float, default 1e-5
         Stop when ten iterations raise the bound by less than this many nats per row. By
         minibatches: when a thousand steps, or a pass over the rows, gain no more than that or the

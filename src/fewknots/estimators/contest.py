@@ -8,6 +8,11 @@ one is fitted again from where it stands if its rows are few, for else they hard
 
 The local one goes first. The other is given up when it has had as much time and is still far
 behind, so that a clear case costs twice the time of the better method and not more.
+
+With `max_time` each gets half of it, everything included. But a local method that has taken only a
+few steps by then says nothing about either: it is given as long as a hundred steps take. If too
+little is left after it for the other one even to begin, there is no contest, and it stays. Ctrl-C
+ends the contest with what there is by then.
 """
 
 import time
@@ -20,8 +25,10 @@ from jaxtyping import Float, Int
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..exceptions import InterruptedFitWarning, NumericalError
+from ..exceptions import NumericalError
+from ..inference.sites import Rows
 from ..progress import Progress
+from ..stopping import Stopping, TimeLimit
 from .methods import MOST_ROWS_FULL_BATCH
 
 FEWEST_ROWS = 2000  # below, inducing points are quicker and, but for ringnorm, were better
@@ -29,14 +36,17 @@ _HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
 _WATCHED = 1000  # held-out rows by which the second fit is followed
 _FEW_ROWS = 5000  # to which the global method is fitted again
 _FAR_BEHIND = 1.1, 0.02  # an NLP of so many times the other's and so much more
+_ENOUGH_STEPS = 100  # of the local one, to judge it by
+_LAST_SCORES = 0.1  # of a competitor's time, for its score and for what follows
 
 
 class Outcome(NamedTuple):
     """One competitor at the end of its fit."""
 
     model: Any
-    nlp: float
+    nlp: float | None  # None: there was no time to score it
     seconds: float
+    seconds_to_start: float  # until its first moment: most of it is compiling
     stopped: bool  # by the user
     said: list[warnings.WarningMessage]
 
@@ -70,30 +80,41 @@ class Contest:
         self.X_judges, self.y_judges = X[judges], self.labels[judges]
         self.positive, self.weights = signs[judges] > 0, weights[judges]
         self.asked_to_stop = False
+        stopping: Stopping = estimator._stopping
+        self.limit, self.interruption = stopping
 
     def winner(self) -> Any:
-        """The better one, fitted; its `contest_` has both scores."""
-        local = self._compete("local", self._callback())
-        if local.stopped:
+        """The better one, fitted; its `contest_` has the score of each that was fitted."""
+        half = None if self.limit is None else TimeLimit(0.5 * self.limit.left())
+        local = self._compete("local", half, _Follow(self, half, None))
+        if local.nlp is None or local.stopped:
             return self._crowned(local, {"local": local.nlp}, local.said)
-        other = self._compete("sparse_kl", self._callback(local))
+        rest = None
+        if self.limit is not None:
+            rest = TimeLimit((1.0 - _LAST_SCORES) * self.limit.left())
+        try:
+            other = self._compete("sparse_kl", rest, _Follow(self, rest, local))
+        except KeyboardInterrupt:
+            if not self.interruption.seen or local.nlp == np.inf:
+                raise  # at once means at once, or there is nothing to keep
+            return self._crowned(local._replace(stopped=True), {"local": local.nlp}, local.said)
         scores = {"local": local.nlp, "sparse_kl": other.nlp}
-        if not np.isfinite(min(scores.values())):
+        if local.nlp == np.inf and other.nlp == np.inf:
             raise NumericalError(
                 "neither method='sparse_kl' nor method='local' could be fitted to these rows. Try "
                 "one of them by name; its error says more."
             )
-        best = min(local, other, key=lambda outcome: outcome.nlp)
-        said = best.said if best is other else [*best.said, *filter(_of_ctrl_c, other.said)]
-        return self._crowned(best, scores, said)
+        best = other if other.nlp is not None and other.nlp < local.nlp else local
+        return self._crowned(best._replace(stopped=other.stopped), scores, best.said)
 
-    def _compete(self, method: str, callback: Any) -> Outcome:
-        limit = self.estimator.max_time
-        if limit is not None:
-            limit = 0.5 * limit  # of training; compiling and the last scores come on top for both
+    def _compete(self, method: str, limit: TimeLimit | None, callback: Any) -> Outcome:
         model = clone(self.estimator).set_params(
-            method=method, max_time=limit, callback=callback, class_weight=None
+            method=method,
+            max_time=None if limit is None else limit.seconds,
+            callback=callback,
+            class_weight=None,
         )
+        model._given_limit = limit
         if self.estimator.checkpoint is not None:  # to each its own
             model.set_params(checkpoint=Path(self.estimator.checkpoint) / method)
         started = time.perf_counter()
@@ -101,12 +122,19 @@ class Contest:
             warnings.simplefilter("always")
             try:
                 model.fit(self.X, self.labels, self.learned_weights)
-                nlp = self._nlp(model)
+                nlp = self._nlp(model) if self._is_time_to_score(callback) else None
             except NumericalError:
                 nlp = np.inf
-        interrupted = any(map(_of_ctrl_c, said))
         seconds = time.perf_counter() - started
-        return Outcome(model, nlp, seconds, interrupted or self.asked_to_stop, list(said))
+        stopped = self.interruption.seen or self.asked_to_stop
+        return Outcome(model, nlp, seconds, callback.seconds_to_start, stopped, list(said))
+
+    def _is_time_to_score(self, of: "_Follow") -> bool:
+        """And, for the first, to begin another one: else there is no need for a score."""
+        if self.interruption.seen:
+            return False
+        needed = of.seconds_to_start if of.rival is None else 0.0
+        return self.limit is None or self.limit.left() > needed
 
     def _nlp(self, model: Any, most: int | None = None) -> float:
         some = slice(most)
@@ -115,41 +143,88 @@ class Contest:
         total = np.sum(self.weights[some])
         return float(-np.sum(self.weights[some] * log_p) / total) if total > 0 else 0.0
 
-    def _callback(self, rival: Outcome | None = None) -> Any:
-        """The user's, and a look at how far behind the rival this fit is."""
-        user, looked = self.estimator.callback, [0.0]
-
-        def follow(progress: Progress) -> bool:
-            if user is not None and user(progress) is True:
-                self.asked_to_stop = True
-                return True
-            if rival is None or progress.model is None:
-                return False
-            if progress.seconds < max(rival.seconds, 1.25 * looked[0]):
-                return False
-            looked[0] = progress.seconds
-            factor, more = _FAR_BEHIND
-            return self._nlp(progress.model(), _WATCHED) > factor * rival.nlp + more
-
-        return follow
-
-    def _crowned(self, best: Outcome, scores: dict[str, float], said: list[Any]) -> Any:
+    def _crowned(self, best: Outcome, scores: dict[str, float | None], said: list[Any]) -> Any:
         for warning in said:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
         model = best.model
         if model.method_ == "local":
-            model.partial_fit(self.X_judges, self.y_judges, sample_weight=self.weights)
+            self._add_judges(best)
         elif len(self.labels) <= _FEW_ROWS and not best.stopped:
-            model.set_params(warm_start=True, callback=self.estimator.callback)
-            model.fit(self.X, self.labels, self.all_weights)
-        model.contest_ = scores
+            self._fit_again(best)
+        scored = {name: nlp for name, nlp in scores.items() if nlp is not None}
+        if scored:
+            model.contest_ = scored
         return model
 
+    def _add_judges(self, best: Outcome) -> None:
+        """The judges join the store; their own log probability is what they add to the evidence.
 
-def _of_ctrl_c(warning: warnings.WarningMessage) -> bool:
-    return issubclass(warning.category, InterruptedFitWarning)
+        Without a score they are taken to be as probable as the others.
+        """
+        counted = self.weights > 0
+        if not counted.any():
+            return
+        model, weight = best.model, float(np.sum(self.weights))
+        signs = np.where(self.positive[counted], 1.0, -1.0)
+        rows = Rows(model._standardiser(self.X_judges[counted]), signs, self.weights[counted])
+        model.posterior_ = model.posterior_.extended(rows)
+        nlp = best.nlp
+        if nlp is None:
+            nlp = -model.log_evidence_ / float(np.sum(self.learned_weights))
+        model.log_evidence_ -= nlp * weight
+
+    def _fit_again(self, best: Outcome) -> None:
+        """From where it stands, to all rows; as long as there is time for that."""
+        limit = None if self.limit is None else TimeLimit(self.limit.left())
+        if limit is not None and limit.seconds < best.seconds_to_start:
+            return
+        best.model.set_params(warm_start=True, callback=self.estimator.callback)
+        best.model._given_limit = limit
+        best.model.fit(self.X, self.labels, self.all_weights)
+
+
+class _Follow:
+    """A competitor's callback: the user's, and a look at the clock and at the rival."""
+
+    def __init__(self, contest: Contest, limit: TimeLimit | None, rival: Outcome | None):
+        self._contest, self._limit, self.rival = contest, limit, rival
+        self._began = time.perf_counter()
+        self._looked = 0.0
+        self._first: Progress | None = None
+        self.seconds_to_start = 0.0
+
+    def __call__(self, progress: Progress) -> bool:
+        if self._first is None:
+            self._first = progress
+            self.seconds_to_start = time.perf_counter() - self._began
+        user = self._contest.estimator.callback
+        if user is not None and user(progress) is True:
+            self._contest.asked_to_stop = True
+            return True
+        if self.rival is None:
+            self._allow_enough_steps(progress)
+            return False
+        return self._is_far_behind(progress, self.rival)
+
+    def _allow_enough_steps(self, now: Progress) -> None:
+        """More than half of the time, if that is what the least useful number of steps takes."""
+        limit, whole, first = self._limit, self._contest.limit, self._first
+        if limit is None or whole is None or first is None or now.iteration == first.iteration:
+            return
+        pace = (now.seconds - first.seconds) / (now.iteration - first.iteration)
+        needed = time.perf_counter() + pace * max(0, _ENOUGH_STEPS - now.iteration)
+        latest = whole.end - _LAST_SCORES * whole.seconds
+        limit.end = max(limit.end, min(needed, latest))
+
+    def _is_far_behind(self, now: Progress, rival: Outcome) -> bool:
+        if now.model is None or now.seconds < max(rival.seconds, 1.25 * self._looked):
+            return False
+        self._looked = now.seconds
+        factor, more = _FAR_BEHIND
+        assert rival.nlp is not None
+        return self._contest._nlp(now.model(), _WATCHED) > factor * rival.nlp + more
 
 
 def competes(estimator: Any, n_rows: int) -> bool:

@@ -30,7 +30,7 @@ def set_attributes(
         gradient = gradient._replace(inducing_points=gradient.inducing_points / standardiser.scale)
     estimator.evidence_gradient_ = gradient
     estimator.log_evidence_ = fitted.evidence
-    estimator.evidence_is_bound_ = method.is_bound
+    estimator.evidence_is_bound_ = method.is_bound and not fitted.is_estimate
     estimator.n_iter_ = fitted.iterations
     estimator.n_evaluations_ = fitted.evaluations
     estimator.converged_ = fitted.status is Status.CONVERGED
@@ -48,8 +48,8 @@ def set_points(estimator: Any) -> None:
         estimator.inducing_points_ = points
 
 
-def tell_of_trouble(estimator: Any, fitted: Fitted, interrupted: bool) -> None:
-    """Warn of a jitter that had to grow, of Ctrl-C, and of a fit that did not converge."""
+def tell_of_trouble(estimator: Any, fitted: Fitted) -> None:
+    """Warn of a jitter that had to grow, and of a fit that did not converge."""
     jitter = resolve_jitter(estimator.jitter, fitted.posterior.points.dtype)
     if fitted.jitter > 1.5 * jitter:
         warnings.warn(
@@ -59,13 +59,6 @@ def tell_of_trouble(estimator: Any, fitted: Fitted, interrupted: bool) -> None:
             NumericalWarning,
             stacklevel=7,
         )
-    if interrupted:
-        warnings.warn(
-            f"interrupted after {fitted.iterations} iterations; the model is what had been "
-            "learned by then.",
-            InterruptedFitWarning,
-            stacklevel=7,
-        )
     if fitted.status is Status.MAX_ITER:
         warnings.warn(
             f"the fit had not converged after max_iter={fitted.iterations} iterations; the "
@@ -73,3 +66,13 @@ def tell_of_trouble(estimator: Any, fitted: Fitted, interrupted: bool) -> None:
             ConvergenceWarning,
             stacklevel=7,
         )
+
+
+def tell_of_interruption(estimator: Any) -> None:
+    """Warn that Ctrl-C has ended a fit."""
+    warnings.warn(
+        f"interrupted after {estimator.n_iter_} iterations; the model is what had been learned by "
+        "then.",
+        InterruptedFitWarning,
+        stacklevel=4,
+    )

@@ -7,7 +7,7 @@ so that it is the same however the rows are split; where there are few rows, it 
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -64,10 +64,9 @@ def fit_table_in_rounds(
     learned = Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False)
     jitter = resolve_jitter(estimator.jitter, dtype)
     problem = problem_of(estimator, way, cast(sample, _WIDE), model, learned, jitter, seed)
-    max_time = getattr(estimator, "max_time", None)
     with computing_in(_WIDE), one_lapack_thread():
         summation = table.summation(dtype)
-        with estimator._reporter(way, plan.steps, max_time) as reporter:
+        with estimator._reporter(way, plan.steps) as reporter:
             start = start_of(model, problem.jitter, _WIDE, warm)
             if saved is None and warm is None and on_all_rows:
                 start = _start_from_sample(start, problem, summation, reporter)
@@ -77,13 +76,25 @@ def fit_table_in_rounds(
             return fit_in_sampled_rounds(run, plan, table.n_rows, problem, reporter), reporter
 
 
+class _Silent(NamedTuple):
+    """Listens to whoever may stop the fit, and tells nobody: a start is no moment of the fit."""
+
+    reporter: Reporter
+
+    def __call__(self, bound: float, iterations: int = 1, *, so_far: Any = None) -> bool:
+        return self.is_asked_to_stop()
+
+    def is_asked_to_stop(self) -> bool:
+        return self.reporter.is_asked_to_stop()
+
+
 def _start_from_sample(
     start: Start, problem: Problem, summation: Summation, reporter: Reporter
 ) -> Start:
     """Kernel, inducing points and q as the sample has them, q as if for all rows."""
     rows: Rows = problem.rows
     short = replace(problem, max_iter=_SAMPLE_ITERATIONS)
-    fitted = fit_collapsed(short, lambda bound, **more: reporter.is_asked_to_stop())
+    fitted = fit_collapsed(short, _Silent(reporter))
     factor, mean = np.asarray(fitted.held.q.factor), np.asarray(fitted.held.q.mean)
     precision = np.linalg.inv(factor.T @ factor)
     times = summation.total_weight / float(np.sum(rows.weights))

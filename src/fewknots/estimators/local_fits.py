@@ -37,7 +37,7 @@ def local_plan(n_rows: int, batch_size: Any, max_iter: Any, max_time: Any) -> Pl
     """Three hundred batches of 256 rows unless the user says; fewer if nothing more is gained."""
     size = min(_BATCH if batch_size == "auto" else int(batch_size), n_rows)
     steps = _STEPS if max_time is None else 10**9
-    return Plan("adam", size, steps if max_iter is None else int(max_iter), max_time)
+    return Plan("adam", size, steps if max_iter is None else int(max_iter))
 
 
 def check_warm(warm: Warm | None, way: Way) -> None:
@@ -82,7 +82,7 @@ def fit_neighbours(
         checkpoints=checkpoints,
         resumed=saved,
     )
-    with computing_in(dtype), estimator._reporter(way, way.plan.steps, None) as reporter:
+    with computing_in(dtype), estimator._reporter(way, way.plan.steps) as reporter:
         return fit_local(run, reporter), reporter
 
 
@@ -97,7 +97,7 @@ def with_more_rows(posterior: LocalPosterior, rows: Rows) -> tuple[LocalPosterio
         likelihood=after.likelihood,
         n_neighbors=after.n_neighbors,
         rule=after.rule,
-        plan=Plan("adam", 1, 0, None),
+        plan=Plan("adam", 1, 0),
         seed=0,
         tol=0.0,
         learn=False,

@@ -18,7 +18,8 @@ from ..inference.sparse_mean_field import SparseMeanField
 from ..inference.two_stage import TwoStage
 from ..local.method import Local
 from ..optimize import lbfgsb, scg
-from ..training.full_batch import Fitted, Problem, Report, fit_collapsed
+from ..progress import Report
+from ..training.full_batch import Fitted, Problem, fit_collapsed
 from ..training.ivm import ivm_trainer
 from ..training.joint import fit_jointly
 from ..training.schedule import Plan

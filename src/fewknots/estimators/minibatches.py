@@ -178,7 +178,7 @@ def fit_table(
         jitter = resolve_jitter(estimator.jitter, dtype)
         problem = problem_of(estimator, way, cast(sample, dtype), model, learned, jitter, seed)
         start = start_of(model, problem.jitter, wide, warm)
-        reporter = stack.enter_context(estimator._reporter(way, plan.steps, None))
+        reporter = stack.enter_context(estimator._reporter(way, plan.steps))
         plan = plan._replace(warm=warm is not None)
         run = Run(plan, feed, start, seed, held_out, checkpoints, saved)
         return fit_stochastic(run, problem, reporter), reporter
@@ -199,7 +199,7 @@ def update(
     wide = np.dtype(np.float64)  # what all earlier rows have added up to is in this precision
     model = Model(warm.kernel, warm.posterior.points, likelihood)
     jitter = resolve_jitter(estimator.jitter, dtype)
-    with computing_in(wide), estimator._reporter(way, plan.steps, None) as reporter:
+    with computing_in(wide), estimator._reporter(way, plan.steps) as reporter:
         q = naturals_of(warm, jitter)
         nothing = Learned(False, False, False)
         problem = problem_of(estimator, way, cast(rows, dtype), model, nothing, jitter, 0)

@@ -147,7 +147,7 @@ class StreamingFits(GPEstimator):
             self.posterior_, self.log_evidence_ = with_more_rows(self.posterior_, rows)
             return
         warm = Warm(self.kernel_, self.posterior_, self._standardiser)
-        plan = Plan("natural_gradient", min(len(X), _UPDATE_BATCH), _UPDATE_STEPS, None)
+        plan = Plan("natural_gradient", min(len(X), _UPDATE_BATCH), _UPDATE_STEPS)
         way = Way(SparseKL(), plan=plan)
         so_far = self.log_evidence_
         fitted, reporter = update(self, rows, warm, way, self._likelihood)

@@ -32,7 +32,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ..likelihoods import Likelihood, Tilted
 from .method import Evaluated, HeldByRows, OverRows, without_jitter
@@ -41,7 +41,7 @@ from .sites import Belief, Direction, Rows, Running, Sites, log_partition
 
 Sweeps = Literal["parallel", "sequential"]
 _SMALLEST_STEP = 0.1
-_PATIENCE = 20  # sweeps without coming closer: what is left is rounding
+_PATIENCE = 20  # sweeps, or all there are, without coming closer: what is left is rounding
 
 
 @runtime_checkable
@@ -71,6 +71,7 @@ class Propagated(NamedTuple):
     belief: Belief
     evidence: Float[Array, ""]
     change: Float[Array, ""]  # the largest change a further sweep would make, see `_distance`
+    solved: Bool[Array, ""]  # no further sweep would help
 
 
 def solve_ep(
@@ -84,6 +85,7 @@ def solve_ep(
 ) -> Propagated:
     """The fixed point: until a sweep changes log Z_EP by less than `tolerance`."""
     revise = _sequential if sweeps == "sequential" else _parallel
+    patience = jnp.clip(max_sweeps - 1, 1, _PATIENCE)
 
     class State(NamedTuple):
         now: Propagated
@@ -93,12 +95,15 @@ def solve_ep(
         closest: Array  # the smallest change so far
         stale: Array  # sweeps since it was reached
 
-    def unfinished(state: State):
+    def improving(state: State):
         # log Z_EP is stationary: it stands still long before the sites do. Tolerance 0 asks for
         # the sites themselves.
         moving = (state.gain > tolerance) | (tolerance == 0)
-        closing_in = (state.now.change > _precision(rows)) & (state.stale < _PATIENCE)
-        return moving & closing_in & (state.sweep < max_sweeps)
+        closing_in = (state.now.change > _precision(rows)) & (state.stale < patience)
+        return moving & closing_in
+
+    def unfinished(state: State):
+        return improving(state) & (state.sweep < max_sweeps)
 
     def advance(state: State) -> State:
         target = revise(prior, state.now, likelihood, rows)
@@ -127,7 +132,8 @@ def solve_ep(
     first = look(prior, start, likelihood, rows)
     one = jnp.ones_like(first.evidence)
     state = State(first, jnp.inf * one, one, jnp.asarray(0), first.change, jnp.asarray(0))
-    return lax.while_loop(unfinished, advance, state).now
+    last = lax.while_loop(unfinished, advance, state)
+    return last.now._replace(solved=~improving(last))
 
 
 def look(prior: EpPrior, sites: Sites, likelihood: Likelihood, rows: Rows) -> Propagated:
@@ -145,7 +151,8 @@ def look(prior: EpPrior, sites: Sites, likelihood: Likelihood, rows: Rows) -> Pr
     evidence = log_partition(belief, sites) + rows.weights @ (tilted.log_prob - site)
     one = _site(tilted, cavity)
     targets = Sites(rows.weights * one.precision, rows.weights * one.linear)
-    return Propagated(sites, targets, belief, evidence, _distance(sites, targets, belief))
+    change = _distance(sites, targets, belief)
+    return Propagated(sites, targets, belief, evidence, change, jnp.asarray(False))
 
 
 def _parallel(prior, now: Propagated, likelihood, rows: Rows) -> Sites:
@@ -233,4 +240,5 @@ class EP(OverRows):
             found.sites,
             HeldByRows.of(found.belief.gaussian),
             *without_jitter(found.evidence),
+            found.solved,
         )

@@ -47,4 +47,5 @@ class FitcEP(OverPoints):
             HeldByPoints(features.whitener, found.belief.gaussian),
             features.jitter,
             features.ok,
+            found.solved,
         )

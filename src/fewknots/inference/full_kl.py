@@ -43,4 +43,5 @@ class FullKL(OverRows):
             found.sites,
             HeldByRows.of(belief.gaussian),
             *without_jitter(found.objective),
+            found.solved,
         )

@@ -55,4 +55,5 @@ class Laplace(OverRows):
             sites,
             HeldByRows.of(belief.gaussian),
             *without_jitter(evidence),
+            found.solved,
         )

@@ -39,7 +39,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 from scipy.special import log_ndtr, ndtri_exp
 
 from ..linalg import precision_factor
@@ -152,6 +152,7 @@ class Truncated(NamedTuple):
     variance: Float[Array, " N"]  # σ̃² r
     bound: Float[Array, ""]
     step: Float[Array, " N"]  # Newton's, for a
+    solved: Bool[Array, ""]  # no further step would help
 
 
 def solve_mean_field(
@@ -169,9 +170,11 @@ def solve_mean_field(
         gain: Array
         passes: Array
 
+    def improving(state: State):
+        return (state.gain > tolerance) & (state.length > _SMALLEST_STEP)
+
     def unfinished(state: State):
-        improving = (state.gain > tolerance) & (state.length > _SMALLEST_STEP)
-        return improving & (state.passes < max_passes)
+        return improving(state) & (state.passes < max_passes)
 
     def advance(state: State) -> State:
         new = look(prior, y, state.best.centre + state.length * state.best.step)
@@ -183,9 +186,9 @@ def solve_mean_field(
 
     first = look(prior, y, start)
     one = jnp.ones_like(first.bound)
-    return lax.while_loop(
-        unfinished, advance, State(first, one, jnp.inf * one, jnp.asarray(0))
-    ).best
+    start_state = State(first, one, jnp.inf * one, jnp.asarray(0))
+    last = lax.while_loop(unfinished, advance, start_state)
+    return last.best._replace(solved=~improving(last))
 
 
 def look(prior: NoisyPrior, y: Float[Array, " N"], centre: Float[Array, " N"]) -> Truncated:
@@ -204,7 +207,7 @@ def look(prior: NoisyPrior, y: Float[Array, " N"], centre: Float[Array, " N"]) -
     )
     D = (1.0 - kept) / (kept * spread)
     step = prior.newton_step(D, y * ratio / sigma - pull) / kept
-    return Truncated(centre, mean, spread * kept, bound, step)
+    return Truncated(centre, mean, spread * kept, bound, step, jnp.asarray(False))
 
 
 # --- prediction -----------------------------------------------------------------------------------
@@ -262,6 +265,7 @@ class MeanField(OverRows):
             found.centre,
             (held, Factors(found.centre, sigma, rows.y, held.projection)),
             *without_jitter(found.bound),
+            found.solved,
         )
 
     def posterior(self, kernel, Z, rows, held):

@@ -37,6 +37,7 @@ class Evaluated(NamedTuple):
     held: Any  # what the posterior is made of
     jitter: Float[Array, ""]  # relative; what Kmm needed
     factorised: Bool[Array, ""]
+    solved: Bool[Array, ""] | bool = True  # as well as the budget asks, not cut off by its passes
 
 
 @runtime_checkable

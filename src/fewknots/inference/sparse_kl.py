@@ -67,6 +67,7 @@ class SparseKL(OverPoints):
             HeldByPoints(features.whitener, q),
             features.jitter,
             features.ok,
+            found.solved,
         )
 
 

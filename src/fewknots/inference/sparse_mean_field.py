@@ -50,6 +50,7 @@ class SparseMeanField(OverPoints):
             (HeldByPoints(features.whitener, q), Factors(found.centre, sigma, rows.y, from_g)),
             features.jitter,
             features.ok,
+            found.solved,
         )
 
     def posterior(self, kernel, Z, rows, held):

@@ -63,4 +63,5 @@ class TwoStage(OverPoints):
             HeldByPoints(features.whitener, q),
             features.jitter,
             features.ok,
+            found.solved,
         )

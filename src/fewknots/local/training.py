@@ -11,7 +11,6 @@ A run is a function of its plan, its start and its seed, as in training/stochast
 checkpoint is all that is needed to go on from the middle.
 """
 
-import time
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -100,7 +99,7 @@ class _Training:
             self.standing = Standing.of(run.resumed, run.plan)
             take_up_history(report, run.resumed)
             scale = run.resumed.arrays["search.scale"]  # the metric in which the search stood
-        self.started = time.perf_counter() - self.standing.seconds
+        self.last_score: float | None = None  # of the last chunk, per unit of weight
         self.search = MovingSearch(run.rows.X, scale, self._part())
         self.rows = jax.tree.map(jnp.asarray, run.rows)
 
@@ -113,11 +112,16 @@ class _Training:
                     break
             if self.run.checkpoints is not None:
                 self._save()
+            if self.last_score is not None and self.report.is_asked_to_stop():
+                return self._fitted(self.last_score * self._total_weight(), status)
             self._look_everywhere()
             return self._fitted(self._evidence(), status)
 
     def _share(self) -> float:
-        return self.standing.share(self.run.plan, self.started)
+        return self.standing.share(self.report.limit)
+
+    def _total_weight(self) -> float:
+        return float(np.sum(self.run.rows.weights, dtype=np.float64))
 
     def _part(self) -> Int[np.ndarray, " n"] | None:
         """The rows among which neighbours are looked for in the first steps; None is all."""
@@ -138,6 +142,8 @@ class _Training:
         scores: list[float] = []
         share = self._share()
         while len(scores) < _CHUNK and (share < 1.0 or not scores):
+            if scores and self.report.is_asked_to_stop():
+                break
             scores.append(self._step(share))
             self.standing = self.standing._replace(done=self.standing.done + 1)
             share = self._share()
@@ -147,10 +153,14 @@ class _Training:
             self.standing = began.slower(len(scores), "standardize=True or dtype='float64'")
             return True
         nlp = None if self.run.held_out is None else self._held_out_nlp()
+        limit, seconds = self.report.limit, self.report.seconds
+        if limit is not None:
+            limit.begin_training()
         self.standing = began.after(
-            len(scores), score, nlp, self.run.plan, self.started, self.run.tol, _PATIENCE
+            len(scores), score, nlp, limit, seconds, self.run.tol, _PATIENCE
         )
-        plan, total = self.run.plan, float(np.sum(self.run.rows.weights, dtype=np.float64))
+        self.last_score = score
+        plan, total = self.run.plan, self._total_weight()
         stop = self.report(
             score * total,
             len(scores),

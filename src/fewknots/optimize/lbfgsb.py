@@ -12,6 +12,8 @@ import jax
 import numpy as np
 from scipy.optimize import Bounds, OptimizeResult, minimize
 
+from ..stopping import StoppedEarly
+
 PLATEAU_ITERATIONS = 10
 _MEMORY = 50  # pairs kept; on ill-conditioned fits 50 needs a third of the iterations of 10
 
@@ -21,7 +23,7 @@ class Status(Enum):
 
     CONVERGED = "converged"
     MAX_ITER = "reached max_iter"
-    STOPPED = "stopped by the callback"
+    STOPPED = "stopped early"  # by a callback, the clock or Ctrl-C
 
 
 class Outcome(NamedTuple):
@@ -63,6 +65,8 @@ def maximise(
     limits : the lowest and highest value of every parameter, each shaped like `start`.
     plateau_gain : stop when ten iterations together gain less than this.
     on_iteration : called with the value after each iteration; returns True to stop.
+
+    The objective may raise `StoppedEarly`, which ends the search at the best place so far.
     """
     to_params = unflattener(start)
     x0 = flatten(start)
@@ -91,21 +95,24 @@ def maximise(
         if stopped or flat_for_long:
             raise StopIteration
 
-    minimize(
-        negative,
-        x0,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=Bounds(*map(flatten, limits)),
-        callback=after_iteration,
-        options={
-            "maxiter": max_iter,
-            "maxfun": 20 * max_iter + 100,
-            "maxcor": _MEMORY,
-            "ftol": 0.0,
-            "gtol": 1e-10,
-        },
-    )
+    try:
+        minimize(
+            negative,
+            x0,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=Bounds(*map(flatten, limits)),
+            callback=after_iteration,
+            options={
+                "maxiter": max_iter,
+                "maxfun": 20 * max_iter + 100,
+                "maxcor": _MEMORY,
+                "ftol": 0.0,
+                "gtol": 1e-10,
+            },
+        )
+    except StoppedEarly:
+        stopped = True
     if stopped:
         status = Status.STOPPED
     elif len(values) >= max_iter:

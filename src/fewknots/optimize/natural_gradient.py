@@ -26,7 +26,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ..inference.rules import Seen
 from ..inference.sites import Belief, Rows, Sites
@@ -60,6 +60,7 @@ class Solution(NamedTuple):
     belief: Belief
     terms: Expectations
     objective: Float[Array, ""]
+    solved: Bool[Array, ""]  # no further pass would help
 
 
 def solve_sites(
@@ -75,7 +76,7 @@ def solve_sites(
     def evaluate(sites: Sites) -> Solution:
         belief = prior.belief(sites)
         seen = rule.look(belief, sites, rows)
-        return Solution(sites, belief, seen.terms, seen.objective)
+        return Solution(sites, belief, seen.terms, seen.objective, jnp.asarray(False))
 
     # The loop's first pass evaluates `start`: one copy of `evaluate` to compile, not two.
     class State(NamedTuple):
@@ -86,9 +87,11 @@ def solve_sites(
         damping: Array
         passes: Array
 
+    def improving(state: State):
+        return (state.gain > tolerance) & (state.step > _SMALLEST_STEP)
+
     def unfinished(state: State):
-        improving = (state.gain > tolerance) & (state.step > _SMALLEST_STEP)
-        return improving & (state.passes < max_passes)
+        return improving(state) & (state.passes < max_passes)
 
     def advance(state: State) -> State:
         new = evaluate(state.trial)
@@ -121,7 +124,8 @@ def solve_sites(
         damping=jnp.ones_like(start.precision),
         passes=jnp.asarray(0),
     )
-    return lax.while_loop(unfinished, advance, first).best
+    last = lax.while_loop(unfinished, advance, first)
+    return last.best._replace(solved=~improving(last))
 
 
 def _step(now: Solution, step, damping) -> Sites:

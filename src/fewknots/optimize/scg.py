@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..stopping import StoppedEarly
 from .lbfgsb import PLATEAU_ITERATIONS, Outcome, Status, flatten, unflattener
 
 _DIFFERENCE = 1e-4  # the length of the step that measures curvature
@@ -36,7 +37,10 @@ def maximise(
         return -value, -flatten(gradient)
 
     x = flatten(start)
-    f, g = negative(x)
+    try:
+        f, g = negative(x)
+    except StoppedEarly:
+        return Outcome(to_params(x), -np.inf, 0, Status.STOPPED)
     direction, scale, since_restart, failures = -g, 1.0, 0, 0
     slope = squared = curvature = 0.0
     succeeded = True
@@ -55,7 +59,11 @@ def maximise(
                 status = Status.CONVERGED
                 break
             h = _DIFFERENCE / np.sqrt(squared)
-            _, ahead = negative(x + h * direction)
+            try:
+                _, ahead = negative(x + h * direction)
+            except StoppedEarly:
+                status = Status.STOPPED
+                break
             curvature = direction @ (ahead - g) / h if np.all(np.isfinite(ahead)) else 0.0
         raised = curvature + scale * squared
         if raised <= 0:
@@ -63,7 +71,11 @@ def maximise(
             scale = scale - curvature / squared
         step = -slope / raised
         trial = np.clip(x + step * direction, lowest, highest)
-        f_trial, g_trial = negative(trial)
+        try:
+            f_trial, g_trial = negative(trial)
+        except StoppedEarly:
+            status = Status.STOPPED
+            break
         finite = np.isfinite(f_trial) and np.all(np.isfinite(g_trial))
         agreement = 2.0 * (f_trial - f) / (step * slope) if finite else -1.0
         succeeded = agreement >= 0

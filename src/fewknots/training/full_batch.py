@@ -5,12 +5,12 @@ factors) for the present kernel and Z; outside, an optimiser moves kernel and Z.
 optimum the evidence's derivative for what is inside is zero, so the derivative for kernel and Z
 is the partial one (the envelope theorem). The inner solve need only be good compared with what
 the outer one gains: it stops at a fraction of the last outer gain, and is finished to the last
-digit at the end.
+digit at the end. Where a pass over the rows takes long, it is solved in pieces of about a second,
+so that the clock and Ctrl-C are looked at in between.
 
 **jointly** (joint.py), as in the paper, for the sparse KL bound: L-BFGS-B over everything at once.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -28,13 +28,17 @@ from ..inference.sparse_kl import SparseKL
 from ..kernels import Kernel
 from ..optimize.lbfgsb import Maximise, Status
 from ..posterior import Posterior
-from ..precision import compiled
+from ..precision import compiled, for_platform
+from ..progress import Report
+from ..stopping import StoppedEarly
 from .parameters import Learned, Model, Named, decode, encode, limits
 
 _FIRST_TOLERANCE = 1e-2  # nats, of the inner solve before there is an outer gain to compare with
 _INNER_SHARE = 0.05  # of the last outer gain
 _MOST_PASSES = 100
 _FINAL_PASSES = 2000
+_FLOPS_AT_ONCE = {"cpu": 1e11, "gpu": 2e13}  # about a second's: then the clock is looked at
+_LEAST_AT_ONCE = 10  # passes: a solver must see whether it is getting anywhere
 _ROUND_LENGTH = 20  # iterations before idle inducing points are looked for
 _RELOCATIONS = 3
 
@@ -83,9 +87,7 @@ class Fitted(NamedTuple):
     evaluations: int
     status: Status
     jitter: float
-
-
-Report = Callable[..., bool]  # (bound, iterations since the last report = 1) -> stop?
+    is_estimate: bool = False  # the evidence is extrapolated from some of the rows
 
 
 class Evaluation(NamedTuple):
@@ -99,7 +101,7 @@ class Evaluation(NamedTuple):
 def fit_collapsed(problem: Problem, report: Report) -> Fitted:
     """The method inside, an optimiser outside; early on, idle inducing points are moved."""
     model = problem.model
-    evaluate = _CollapsedEvidence(problem)
+    evaluate = _CollapsedEvidence(problem, report)
 
     def on_iteration(value: float) -> bool:
         evaluate.follow(value)
@@ -132,8 +134,8 @@ def fit_collapsed(problem: Problem, report: Report) -> Fitted:
 class _CollapsedEvidence:
     """The evidence as a function of the free parameters; it remembers the last inner solution."""
 
-    def __init__(self, problem: Problem):
-        self.problem = problem
+    def __init__(self, problem: Problem, report: Report):
+        self.problem, self.report = problem, report
         self.rows = jax.tree.map(jnp.asarray, problem.rows)  # on the device once
         self.frozen: Named = {}
         self.dtype = problem.rows.y.dtype
@@ -141,13 +143,28 @@ class _CollapsedEvidence:
         self.memory = problem.memory if given else problem.method.start(problem.rows)
         self.jitter = problem.jitter
         self.tolerance = _FIRST_TOLERANCE
-        self.max_passes = _MOST_PASSES
+        self.passes_at_once = _passes_at_once(problem)
         self.value = -np.inf
         self.evaluations = 0
         self.last: Evaluation
 
     def __call__(self, free: Named) -> tuple[float, Any]:
+        if self.report.is_asked_to_stop():
+            raise StoppedEarly
+        value = self._solve(free, _MOST_PASSES)
+        return value, self.last.gradient
+
+    def _solve(self, free: Named, max_passes: int) -> float:
+        """The evidence, the inner problem solved as well as passes and time allow."""
         self.evaluations += 1
+        for done in range(0, max_passes, self.passes_at_once):
+            value = self._some_passes(free, min(self.passes_at_once, max_passes - done))
+            is_enough = bool(self.last.found.solved) or not np.isfinite(value)
+            if is_enough or self.report.is_asked_to_stop():
+                break
+        return value
+
+    def _some_passes(self, free: Named, passes: int) -> float:
         self.last = _evaluate(
             self.problem.method,
             free,
@@ -155,7 +172,7 @@ class _CollapsedEvidence:
             self.rows,
             self.memory,
             np.asarray(self.jitter, self.dtype),
-            Budget(np.asarray(self.tolerance, self.dtype), self.max_passes),
+            Budget(np.asarray(self.tolerance, self.dtype), passes),
         )
         found = self.last.found
         value = float(found.evidence)
@@ -163,7 +180,7 @@ class _CollapsedEvidence:
             self.memory = found.memory
             # A jitter once needed is kept: a bound that switches jitter has no gradient.
             self.jitter = max(self.jitter, float(found.jitter))
-        return value, self.last.gradient
+        return value
 
     def follow(self, value: float) -> None:
         """After an outer iteration: solve the next inner problem as well as the gain asks for."""
@@ -196,9 +213,16 @@ class _CollapsedEvidence:
         return model, False
 
     def finish(self, free: Named) -> None:
-        """Solve the inner problem to the last digit."""
-        self.tolerance, self.max_passes = 0.0, _FINAL_PASSES
-        self(free)
+        """Solve the inner problem to the last digit, or as well as the time that is left allows."""
+        self.tolerance = 0.0
+        self._solve(free, _FINAL_PASSES)
+
+
+def _passes_at_once(problem: Problem) -> int:
+    """How many passes of the inner solve take about a second, going by their flops."""
+    N, Z = len(problem.rows.y), problem.model.Z
+    flops = 3.0 * N**3 if Z is None else 8.0 * N * len(Z) ** 2
+    return int(np.clip(for_platform(_FLOPS_AT_ONCE) / flops, _LEAST_AT_ONCE, _FINAL_PASSES))
 
 
 @partial(compiled, static_argnums=0)

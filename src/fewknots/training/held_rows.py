@@ -25,7 +25,8 @@ from ..arrays import AnyArray
 from ..data.blocks import rounded_up
 from ..inference.features import whiten
 from ..inference.sites import Rows, WhitenedGaussian
-from ..precision import compiled, computing_in
+from ..precision import compiled, computing_in, for_platform
+from ..stopping import raise_if_interrupted
 from .exact_sums import Counted, as_floats, counted, together, unit_of
 from .parameters import Model
 from .row_sums import RowSums, row_sums
@@ -33,6 +34,7 @@ from .row_sums import RowSums, row_sums
 _LARGEST_BLOCK = 4096
 _SMALLEST_BLOCK = 64
 _FEWEST_BLOCKS = 32  # of a table, if they are not to be smaller than that: several hold a few each
+_FLOPS_AT_ONCE = {"cpu": 1e11, "gpu": 2e13}
 _WIDE = np.dtype(np.float64)  # what sums are added up in, whatever the rows are in
 
 
@@ -145,12 +147,28 @@ def hold(
 def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> PartFound:
     """What the held rows, or a random part of them, add up to; counted."""
     chosen = _chosen(held, subset)
-    count = np.int32(-(-np.count_nonzero(chosen >= 0) // chosen.shape[1]))
+    count = -(-int(np.count_nonzero(chosen >= 0)) // chosen.shape[1])
     dtype = np.dtype(held.rows.y.dtype)
     unit = unit_of(held.total_weight)
+    found: PartFound | None = None
+    at_once = _blocks_at_once(point, chosen.shape[1])
     with computing_in(_WIDE):
         point = jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), point)
-        return jax.tree.map(np.asarray, _sums(point, held.rows, chosen, count, unit))
+        for first in range(0, max(count, 1), at_once):
+            some = np.roll(chosen, -first, axis=0) if first else chosen
+            part = _sums(point, held.rows, some, np.int32(min(at_once, count - first)), unit)
+            part = jax.tree.map(np.asarray, part)
+            found = part if found is None else added(found, part)
+            raise_if_interrupted()
+    assert found is not None
+    return found
+
+
+def _blocks_at_once(point: Point, rows_in_a_block: int) -> int:
+    """How many blocks take about a second, going by their flops: then Ctrl-C is listened to."""
+    n_inducing = len(point.q.mean)
+    flops = 8.0 * rows_in_a_block * n_inducing**2
+    return max(1, int(for_platform(_FLOPS_AT_ONCE) / flops))
 
 
 def added(one: PartFound, other: PartFound) -> PartFound:

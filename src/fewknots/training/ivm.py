@@ -18,7 +18,8 @@ from ..inference.ivm import Filtered, choose_rows
 from ..inference.priors import FullPrior
 from ..inference.sites import Rows, log_partition
 from ..optimize.lbfgsb import Status
-from .full_batch import Fitted, Problem, Report, fit_collapsed
+from ..progress import Report
+from .full_batch import Fitted, Problem, fit_collapsed
 from .parameters import Learned
 
 

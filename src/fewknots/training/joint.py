@@ -16,7 +16,9 @@ from ..inference.sites import WhitenedGaussian
 from ..inference.sparse_kl import divergence, look, model_gradient
 from ..optimize.lbfgsb import Status
 from ..precision import compiled
-from .full_batch import Evaluation, Fitted, Problem, Report, finish, so_far
+from ..progress import Report
+from ..stopping import StoppedEarly
+from .full_batch import Evaluation, Fitted, Problem, finish, so_far
 from .parameters import Model, Named, decode, encode, limits
 
 _FROZEN_SHARE = 0.2  # of max_iter, at most, with the kernel frozen
@@ -43,7 +45,7 @@ def fit_jointly(problem: Problem, report: Report) -> Fitted:
             on_iteration=evaluate.on_iteration,
         )
         iterations += used
-        evaluate(free)
+        evaluate.at(free)
         evaluations += evaluate.evaluations
         q = free["q"]
         model = jax.tree.map(np.asarray, evaluate.last.model)
@@ -64,6 +66,12 @@ class _JointBound:
         self.last: Evaluation
 
     def __call__(self, free: Named) -> tuple[float, Any]:
+        if self.report.is_asked_to_stop():
+            raise StoppedEarly
+        return self.at(free)
+
+    def at(self, free: Named) -> tuple[float, Any]:
+        """The same, whoever may want to stop."""
         self.evaluations += 1
         jitter = np.asarray(self.jitter, self.rows.y.dtype)
         self.last = _evaluate(free, self.frozen, self.rows, jitter)

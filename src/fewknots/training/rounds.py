@@ -25,6 +25,8 @@ A run is a function of its start, its sample and where it stands, which is all t
 checkpoint: the best place and its sums, the bends and the radius. No round is made twice.
 """
 
+import time
+
 import jax
 import numpy as np
 from jaxtyping import Float
@@ -32,6 +34,7 @@ from jaxtyping import Float
 from ..optimize.lbfgsb import Status, flatten
 from ..optimize.natural_rounds import Damping
 from ..progress import Reporter
+from ..stopping import StoppedEarly
 from .checkpoint import flattened, take_up_history, unflattened, with_history
 from .correction import Bends
 from .full_batch import Fitted, Problem
@@ -60,6 +63,7 @@ def fit_in_rounds(run: RoundsRun, problem: Problem, report: Reporter) -> Fitted:
         search.ask_first()
     else:
         search.resume(run.resumed, report)
+    seconds = 0.0  # that the last round took
     while True:
         if search.rounds > len(report.moments):  # or it is a run taken up, and was told
             stop = report(search.bound, so_far=search.so_far)
@@ -72,10 +76,17 @@ def fit_in_rounds(run: RoundsRun, problem: Problem, report: Reporter) -> Fitted:
             status = Status.CONVERGED if search.is_over else Status.MAX_ITER
             break
         proposal = search.proposal(report)
-        if report.is_asked_to_stop():
+        no_time = report.limit is not None and report.limit.left() < seconds
+        if no_time or report.is_asked_to_stop():
             status = Status.STOPPED
             break
-        search.follow(proposal)
+        began = time.perf_counter()
+        try:
+            search.follow(proposal)
+        except StoppedEarly:
+            status = Status.STOPPED
+            break
+        seconds = time.perf_counter() - began
     if run.checkpoints is not None:
         search.save(report)
     return search.fitted(status)

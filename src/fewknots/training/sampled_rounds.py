@@ -11,6 +11,7 @@ import numpy as np
 from ..exceptions import NumericalError
 from ..optimize.lbfgsb import Status
 from ..progress import Reporter
+from ..stopping import StoppedEarly, to_the_end
 from . import steps
 from .checkpoint import flattened, take_up_history, unflattened, with_history
 from .full_batch import Fitted, Problem
@@ -36,7 +37,8 @@ def fit_in_sampled_rounds(
     share = min(1.0, plan.batch_size / n_rows)
 
     def so_far() -> Fitted:
-        found = run.summation(_point(state, frozen, jitter))
+        with to_the_end():
+            found = run.summation(_point(state, frozen, jitter))
         q = steps.naturals_of(state.q)
         last = weigh(state.free, frozen, base, q, found, jitter)
         return fitted_at(jax.tree.map(np.asarray, last), done, done, status)
@@ -50,7 +52,11 @@ def fit_in_sampled_rounds(
 
     while done < plan.steps:
         subset = None if share >= 1.0 else Subset(run.seed, done, share)
-        found = run.summation(_point(state, frozen, jitter), subset)
+        try:
+            found = run.summation(_point(state, frozen, jitter), subset)
+        except StoppedEarly:
+            status = Status.STOPPED
+            break
         part = np.array([done / plan.steps])
         rate = steps.Rates(*(r[0] for r in rates(plan, done, part, n_rows, 1.0, wide)))
         new, bound = steps.step_from_sums(

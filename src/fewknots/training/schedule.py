@@ -43,7 +43,6 @@ class Plan(NamedTuple):
     optimizer: str
     batch_size: int
     steps: int
-    max_time: float | None  # seconds
     warm: bool = False  # it begins with a q that knows something
 
 
@@ -60,7 +59,7 @@ def automatic_plan(
     the clock decides how many steps there are.
     """
     if optimizer == "rounds":
-        return Plan(optimizer, n_rows, _ROUNDS if max_iter is None else int(max_iter), max_time)
+        return Plan(optimizer, n_rows, _ROUNDS if max_iter is None else int(max_iter))
     if batch_size != "auto":
         size = int(batch_size)
     elif optimizer == "adadelta":
@@ -75,7 +74,7 @@ def automatic_plan(
         steps = 10**9
     else:
         steps = int(np.clip(20 * n_rows / size, 2000, 20_000))
-    return Plan(optimizer, size, steps, max_time)
+    return Plan(optimizer, size, steps)
 
 
 class Pace(NamedTuple):

@@ -4,11 +4,11 @@ A run is a function of its plan, its start and its seed. `Standing` is what chan
 beside the parameters: it goes into every checkpoint, so that a run can be taken up in the middle.
 """
 
-import time
 import warnings
 from typing import Any, NamedTuple
 
 from ..exceptions import NumericalError, NumericalWarning
+from ..stopping import TimeLimit
 from .saved_form import Saved
 from .schedule import Pace, Plan, has_plateaued
 
@@ -48,37 +48,36 @@ class Standing(NamedTuple):
             "seed": seed,
         }
 
-    def share(self, plan: Plan, started: float) -> float:
+    def share(self, limit: TimeLimit | None) -> float:
         """How much of the run is over: of its steps or of its time, whichever is more."""
         share = self.pace.share(self.done)
-        if plan.max_time is not None:
-            share = max(share, min(1.0, (time.perf_counter() - started) / plan.max_time))
-        return share
+        return share if limit is None else max(share, limit.share())
 
     def after(
         self,
         steps: int,
         objective: float,
         held_out_nlp: float | None,
-        plan: Plan,
-        started: float,
+        limit: TimeLimit | None,
+        seconds: float,
         tol: float,
         patience: int,
     ) -> "Standing":
         """After steps that went well; if there have been no better scores for long, near the end.
 
         objective : per unit of weight; the score, unless rows are held out.
+        seconds : that the fit has taken by now
         """
         now = self._replace(done=self.done + steps)
         scores = (*self.scores, objective if held_out_nlp is None else -held_out_nlp)
-        pace, share = self.pace, now.share(plan, started)
-        cooling = pace.from_step > 0 or plan.max_time is not None
+        pace, share = self.pace, now.share(limit)
+        cooling = pace.from_step > 0 or limit is not None
         if not cooling and has_plateaued(scores, share, tol, patience):
             pace = pace.ending(now.done, share)
         return now._replace(
             pace=pace,
             retries=0,
-            seconds=time.perf_counter() - started,
+            seconds=seconds,
             lowest=min(self.lowest, objective),
             scores=scores,
         )

@@ -39,6 +39,8 @@ _CHUNK = 100  # steps in one compiled loop, at most
 # the first steps teach the most, and whoever watches would like to see them
 _FIRST_CHUNK = {"cpu": 5, "gpu": 20}
 _CHUNK_FLOPS = {"cpu": 1e11, "gpu": 2e13}  # about a second's: then the clock is looked at
+_LOOK_PER_STEP = 0.4  # what a look at a batch's rows costs, beside a step on them
+_MOST_RESERVED = 0.2  # of the whole time, for the last look at all rows
 _CLIFF = 2.0  # a bound this many times lower than the worst score is no noise
 
 
@@ -87,7 +89,6 @@ class _Training:
             _steps_in_a_chunk(run.plan, *_inducing_points(run.start.model).shape),
         )
         self.step_seconds: float | None = None  # what a step took of late
-        self.started = time.perf_counter() - self.standing.seconds
         self.sharding = _sharing(run.plan.batch_size)
         if self.sharding is not None:
             run.feed.place(NamedSharding(self.sharding.mesh, PartitionSpec()))
@@ -107,7 +108,7 @@ class _Training:
         return self._finished(status)
 
     def _share(self) -> float:
-        return self.standing.share(self.run.plan, self.started)
+        return self.standing.share(self.report.limit)
 
     def _advance(self, share: float) -> bool:
         """One chunk; False if someone asked to stop."""
@@ -135,14 +136,13 @@ class _Training:
         self.state = new
         nlp = None if self.run.held_out is None else self._held_out_nlp()
         took = (time.perf_counter() - began) / wanted
-        # not of the first: most of that was compiling
-        self.step_seconds = 0.0 if self.step_seconds is None else took
+        self._plan_the_end(took)
         self.standing = now.after(
             wanted,
             float(bound) / self.run.feed.total_weight,
             nlp,
-            plan,
-            self.started,
+            self.report.limit,
+            self.report.seconds,
             self.problem.tol,
             patience(self.chunk_steps, plan.batch_size, self.run.feed.n_rows),
         )
@@ -159,13 +159,24 @@ class _Training:
             self._save()
         return not stop
 
+    def _plan_the_end(self, step_seconds: float) -> None:
+        """Keep as much time for the last look at all rows as it will take, going by the steps."""
+        first, limit = self.step_seconds is None, self.report.limit
+        self.step_seconds = 0.0 if first else step_seconds  # most of the first was compiling
+        if limit is None:
+            return
+        limit.begin_training()
+        n_batches = self.run.feed.n_rows / self.run.plan.batch_size
+        last_look = _LOOK_PER_STEP * self.step_seconds * n_batches
+        limit.reserve = min(last_look, _MOST_RESERVED * limit.seconds)
+
     def _rates(self, share: float, wanted: int) -> steps.Rates:
         """One rate a step, and none for the rest of a chunk that is not run to its end."""
-        done, limit = self.standing.done, self.run.plan.max_time
-        if limit is None:
+        done, limit = self.standing.done, self.report.limit
+        if limit is None or limit.training_seconds == 0.0:
             shares = np.array([self.standing.pace.share(done + i) for i in range(wanted)])
         else:
-            after = share + wanted * (self.step_seconds or 0.0) / limit
+            after = share + wanted * (self.step_seconds or 0.0) / limit.training_seconds
             shares = np.linspace(share, min(1.0, after), wanted)
         found = rates(
             self.run.plan, done, shares, self.run.feed.n_rows, self.standing.slowdown, self.dtype
@@ -203,13 +214,22 @@ class _Training:
         return self._fitted(self._score(next(self.run.feed.blocks())), bound, Status.STOPPED)
 
     def _finished(self, status: Status) -> Fitted:
-        """The bound over all rows, block by block, at the final parameters."""
-        data_term, found = 0.0, None
+        """The bound over all rows, block by block, at the final parameters.
+
+        If there is no time for all of them, those seen stand for the others.
+        """
+        data_term, weight, found, is_estimate = 0.0, 0.0, None, False
         for rows in self.run.feed.blocks():
+            if found is not None and self.report.is_asked_to_stop():
+                data_term *= self.run.feed.total_weight / weight
+                is_estimate = True
+                break
             found = self._score(rows)
             data_term += float(found.data_term)  # in float64, whatever a block is in
+            weight += float(np.sum(rows.weights, dtype=np.float64))
         assert found is not None
-        return self._fitted(found, data_term - float(found.divergence), status)
+        fitted = self._fitted(found, data_term - float(found.divergence), status)
+        return fitted._replace(is_estimate=is_estimate)
 
     def _fitted(self, found: steps.Score, evidence: float, status: Status) -> Fitted:
         model = jax.tree.map(np.asarray, found.model)

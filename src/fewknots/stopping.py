@@ -1,0 +1,156 @@
+"""Ending a fit before it is done: by the clock (`max_time`), or by the user (Ctrl-C).
+
+A fit that is ended early keeps what it has learned. So both can only be asked for here, and each
+trainer looks between two pieces of work of about a second:
+
+| who                      | is asked by                               | what a trainer does       |
+|--------------------------|-------------------------------------------|---------------------------|
+| the clock, `TimeLimit`   | `max_time`, from the call of `fit` on     | trains until `share` is 1 |
+| the user, `Interruption` | Ctrl-C; for a command also SIGTERM        | ends at once              |
+
+Before there is anything to keep, Ctrl-C is Python's own KeyboardInterrupt.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NamedTuple
+
+
+class StoppedEarly(Exception):  # noqa: N818  (a request, not an error)
+    """Raised amid a search that is asked to stop: it ends at the best place known."""
+
+
+class TimeLimit:
+    """When a fit has to be over, and how much of its time for training is used.
+
+    Compiling comes before training, the last scores come after it, and both are part of the fit.
+    Rates fall as a function of the share of *training* that is over, so that share begins to grow
+    after the first steps, most of which was compiling, and reaches 1 `reserve` seconds before the
+    end.
+    """
+
+    def __init__(self, seconds: float, started: float | None = None):
+        self.started = time.perf_counter() if started is None else started
+        self.end = self.started + seconds
+        self.reserve = 0.0  # seconds that the last scores will take
+        self._training_began: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """All the time there is."""
+        return self.end - self.started
+
+    def left(self) -> float:
+        """Seconds until the end; 0 when it is over."""
+        return max(0.0, self.end - time.perf_counter())
+
+    def is_over(self) -> bool:
+        """Whether the whole time is used."""
+        return self.left() <= 0.0
+
+    def begin_training(self) -> None:
+        """The first steps are done, and what they needed is compiled."""
+        if self._training_began is None:
+            self._training_began = time.perf_counter()
+
+    def take_up(self, seconds: float) -> None:
+        """Count what a run that is taken up again had used before."""
+        self.started -= seconds
+        self.end -= seconds
+        self._training_began = time.perf_counter() - seconds
+
+    @property
+    def training_seconds(self) -> float:
+        """The time between the first steps and the last scores; 0 if there is none."""
+        began = time.perf_counter() if self._training_began is None else self._training_began
+        return max(0.0, self.end - self.reserve - began)
+
+    def share(self) -> float:
+        """How much of the time for training is over, between 0 and 1."""
+        if self._training_began is None:
+            return 0.0
+        used = time.perf_counter() - self._training_began
+        return min(1.0, used / self.training_seconds) if self.training_seconds > 0.0 else 1.0
+
+
+class Interruption:
+    """Ctrl-C during a fit, or during a command that fits.
+
+    While there is nothing to keep it raises KeyboardInterrupt, as always. From then on the first
+    one is remembered, and the fit ends with what it has. A second one raises.
+    """
+
+    def __init__(self) -> None:
+        self.seen = False
+        self.can_keep = False  # whether something was learned that can be kept
+        self.listeners = 0  # one inside the other
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.seen or not self.can_keep:
+            raise KeyboardInterrupt
+        self.seen = True
+
+
+_listening: Interruption | None = None
+_to_the_end = False
+
+
+@contextmanager
+def listening() -> Iterator[Interruption]:
+    """Within the block Ctrl-C is remembered. A block inside another one shares what it hears.
+
+    Only a main thread can listen, and only where nobody else does: what other programs do with
+    Ctrl-C is theirs.
+    """
+    global _listening
+    if _listening is not None and threading.current_thread() is threading.main_thread():
+        _listening.listeners += 1
+        try:
+            yield _listening
+        finally:
+            _listening.listeners -= 1
+        return
+    interruption = Interruption()
+    interruption.listeners = 1
+    before: Any = None
+    if threading.current_thread() is threading.main_thread():
+        before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:
+        yield interruption
+        return
+    _listening = interruption
+    signal.signal(signal.SIGINT, interruption._on_signal)
+    try:
+        yield interruption
+    finally:
+        signal.signal(signal.SIGINT, before)
+        _listening = None
+
+
+class Stopping(NamedTuple):
+    """Who may end one fit early."""
+
+    limit: TimeLimit | None
+    interruption: Interruption
+
+
+def raise_if_interrupted() -> None:
+    """`StoppedEarly` if the user has asked for the end; for loops that wait for a long sum."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if in_main and not _to_the_end and _listening is not None and _listening.seen:
+        raise StoppedEarly
+
+
+@contextmanager
+def to_the_end() -> Iterator[None]:
+    """Within the block a sum that the end of a fit needs is finished all the same."""
+    global _to_the_end
+    before, _to_the_end = _to_the_end, True
+    try:
+        yield
+    finally:
+        _to_the_end = before
