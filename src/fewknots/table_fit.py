@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
-from .baselines import Baselines
+from .baselines import LOGISTIC, Baselines
 from .data.hold_out import Lot
 from .data.raw_files import RawFiles
 from .estimators import GPClassifier
-from .scoring import scores
+from .learned_rows import LearnedRowsCounter
+from .scoring import difference_interval, row_nlp, scores
 from .table_model import TableModel
 from .table_rows import TableReader
 from .table_survey import Task, Unwatched, Watch, survey
@@ -73,13 +75,14 @@ def fit_files(
     most = _MOST_NUMBERS // width
     held_out_lot = Lot(run.hold_out, run.seed).at_most(min(MOST_HELD_OUT, most), n_rows)
     sample_lot = Lot(1.0, run.seed + 1).at_most(min(_MOST_SAMPLED, most), n_rows)
+    learned = LearnedRowsCounter.of_rows(n_rows)
     few = n_rows <= MOST_ROWS_IN_MEMORY and n_rows * width * 8 <= MOST_BYTES_IN_MEMORY
     if run.cluster is not None or run.workers is not None:
         far = TableReader(files, task, recipe, labels, _UNWATCHED)  # it goes to the workers
         _fit_on_cluster(classifier, far, rows_of_files, held_out_lot, run, watch)
-        sample, held_out = reader.parted(sample_lot, held_out_lot)
+        sample, held_out = reader.parted(sample_lot, held_out_lot, learned)
     elif few if run.in_memory is None else run.in_memory:
-        sample, held_out = reader.parted(Lot(1.0, run.seed), held_out_lot)
+        sample, held_out = reader.parted(Lot(1.0, run.seed), held_out_lot, learned)
         if classifier._way(len(sample.y)).plan is not None:
             classifier.set_params(**run.for_minibatches())
         watch.hide()
@@ -88,14 +91,21 @@ def fit_files(
         classifier.set_params(**run.for_minibatches())
         # (X, y, weights), a fresh pass at each call
         classifier.fit_stream(lambda: (tuple(rows) for rows in reader.outside(held_out_lot)))
-        sample, held_out = reader.parted(sample_lot, held_out_lot)
+        sample, held_out = reader.parted(sample_lot, held_out_lot, learned)
     # these were of the run, not of the model
     classifier.set_params(checkpoint=None, resume=False, validation_fraction=None, verbose=0)
     classifier.classes_ = np.array([labels.negative, labels.positive])
     baselines = Baselines.fitted(*sample)
     about = _about(files, run.seed)
-    model = TableModel(classifier, recipe, labels, baselines, n_rows - len(held_out.y), about)
-    about["hold_out"] = {"rows": len(held_out.y), "scores": compared(model, held_out)}
+    n_learned = n_rows - len(held_out.y)
+    model = TableModel(classifier, recipe, labels, baselines, n_learned, about, learned.learned())
+    about["hold_out"] = {
+        "rows": len(held_out.y),
+        "share": held_out_lot.share,
+        "seed": held_out_lot.seed,
+        "digest": learned.prints.digest(held_out.X, held_out.y),
+        **compared(model, held_out),
+    }
     return model
 
 
@@ -122,14 +132,23 @@ def _fit_on_cluster(
         classifier.fit(X, y, sample_weight=weights)
 
 
-def compared(model: TableModel, rows: Any) -> dict[str, dict[str, float | None]]:
+def compared(model: TableModel, rows: Any) -> dict[str, Any]:
     """The scores of the model and of its baselines on rows that have `X` and `y`."""
     if len(rows.y) == 0:
-        return {}
+        return {"scores": {}}
     log_p = model.classifier.predict_log_proba(rows.X)
-    found = {MODEL: scores(np.exp(log_p[:, 1]), rows.y, log_p)}
-    simple = model.baselines.probabilities(rows.X)
-    return found | {name: scores(p, rows.y) for name, p in simple.items()}
+    return comparison(log_p, rows.y, model.baselines.probabilities(rows.X))
+
+
+def comparison(
+    log_p: Float[np.ndarray, "N 2"], y: np.ndarray, simple: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    """Scores by name, and by how much the model's NLP is better than logistic regression's."""
+    p = np.exp(log_p[:, 1])
+    found = {MODEL: scores(p, y, log_p)} | {name: scores(q, y) for name, q in simple.items()}
+    ours, theirs = row_nlp(p, y, log_p), row_nlp(simple[LOGISTIC], y)
+    gain = {"nlp": float(np.mean(theirs - ours)), "interval": [*difference_interval(theirs, ours)]}
+    return {"scores": found, "gain": gain}
 
 
 def _about(files: RawFiles, seed: int) -> dict[str, Any]:

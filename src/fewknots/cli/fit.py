@@ -11,6 +11,7 @@ import typer
 
 from .options import Debug, Json, Sources
 from .output import ReadingLine, check_destination, print_json, score_table, verdict
+from .own_files import places_of, task_options
 from .running import INTERRUPTED, say
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu or gpu.")]
 
 
 def command(
+    context: typer.Context,
     sources: Sources,
     target: Target,
     positive: Positive = None,
@@ -150,6 +152,9 @@ def command(
     started = time.perf_counter()
     with as_files(sources) as files, noticing_interruption() as interrupted, ReadingLine() as watch:
         model = fit_files(files, task, classifier, run, watch)
+    if (places := places_of(sources, destination)) is not None:
+        model.about["source"] = places
+    model.about["options"] = task_options(context)
     model.save(destination)
     seconds = time.perf_counter() - started
     if as_json:
@@ -215,13 +220,11 @@ def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool)
         "interrupted": interrupted,
         "seconds": seconds,
         "scores": model.about["hold_out"]["scores"],
+        "gain": model.about["hold_out"].get("gain"),
     }
 
 
 def _print(model: "TableModel", path: Path, seconds: float) -> None:
-    from ..baselines import LOGISTIC
-    from ..table_fit import MODEL
-
     held_out = model.about["hold_out"]
     typer.echo(
         f"{path}: {model.target} = {model.positive} from {len(model.feature_names)} inputs of "
@@ -232,4 +235,4 @@ def _print(model: "TableModel", path: Path, seconds: float) -> None:
         typer.echo("No row was held out, so there are no scores.")
         return
     score_table(held_out["scores"], f"{held_out['rows']:,} rows held out")
-    typer.echo(verdict(held_out["scores"], MODEL, LOGISTIC))
+    typer.echo(verdict(held_out["gain"], held_out["rows"]))
