@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .contents import contents_in_words, method_in_words, stored_rows
 from .options import Debug, Json, Sources
 from .output import ReadingLine, check_destination, print_json, score_table, verdict
 from .own_files import places_of, task_options
@@ -41,6 +42,14 @@ Inducing = Annotated[
 ]
 Method = Annotated[
     str, typer.Option(help="The inference method; docs/choosing-a-method.md says which when.")
+]
+NoRows = Annotated[
+    bool,
+    typer.Option(
+        "--no-rows",
+        help="Only methods whose model holds no row of the table as it is. Such a model can be "
+        "exported.",
+    ),
 ]
 Likelihood = Annotated[str, typer.Option(help="probit or logit.")]
 MaxTime = Annotated[
@@ -100,6 +109,7 @@ def command(
     kernel: Kernel = "rbf",
     inducing: Inducing = None,
     method: Method = "auto",
+    no_rows: NoRows = False,
     likelihood: Likelihood = "probit",
     max_time: MaxTime = None,
     holdout: HoldOut = 0.1,
@@ -137,6 +147,7 @@ def command(
         kernel=as_kernel(kernel),
         n_inducing=inducing or "auto",
         method=method,
+        store_rows=not no_rows,
         likelihood=likelihood,
         max_time=max_time,
         random_state=seed,
@@ -206,6 +217,8 @@ def _remove_checkpoints(folder: Path) -> None:
 
 
 def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool) -> dict[str, Any]:
+    from ..choice_header import contest_header
+
     return {
         "model": str(path),
         "target": model.target,
@@ -214,6 +227,9 @@ def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool)
         "inputs": list(model.feature_names),
         "kernel": " ".join(str(model.classifier.kernel_).split()),
         "method": model.classifier.method_,
+        "contest": contest_header(model.classifier),
+        "stored_rows": stored_rows(model.classifier),
+        "holds": contents_in_words(model.classifier, model),
         "points": len(model.classifier.posterior_.points),
         "log_evidence": model.classifier.log_evidence_,
         "converged": model.classifier.converged_,
@@ -231,6 +247,8 @@ def _print(model: "TableModel", path: Path, seconds: float) -> None:
         f"{len(model.recipe.columns)} columns, learned from {model.n_rows:,} rows in "
         f"{seconds:.1f} s."
     )
+    typer.echo(f"Method: {method_in_words(model.classifier)}.")
+    typer.echo(f"The file holds {contents_in_words(model.classifier, model)}")
     if not held_out["scores"]:
         typer.echo("No row was held out, so there are no scores.")
         return

@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import InterruptedFitWarning, NumericalError
 from ..progress import Progress
+from ..scoring import difference_interval
 from .methods import MOST_ROWS_FULL_BATCH
 
 FEWEST_ROWS = 2000  # below, inducing points are quicker and, but for ringnorm, were better
@@ -39,6 +40,7 @@ class Outcome(NamedTuple):
     seconds: float
     stopped: bool  # by the user
     said: list[warnings.WarningMessage]
+    nlp_of_rows: Float[np.ndarray, " n"] | None  # whose mean `nlp` is; None if it has no model
 
 
 def held_out(signs: Float[np.ndarray, " N"], random_state: Any) -> Int[np.ndarray, " n"]:
@@ -75,7 +77,7 @@ class Contest:
         """The better one, fitted; its `contest_` has both scores."""
         local = self._compete("local", self._callback())
         if local.stopped:
-            return self._crowned(local, {"local": local.nlp}, local.said)
+            return self._crowned(local, None, {"local": local.nlp}, local.said)
         other = self._compete("sparse_kl", self._callback(local))
         scores = {"local": local.nlp, "sparse_kl": other.nlp}
         if not np.isfinite(min(scores.values())):
@@ -83,9 +85,9 @@ class Contest:
                 "neither method='sparse_kl' nor method='local' could be fitted to these rows. Try "
                 "one of them by name; its error says more."
             )
-        best = min(local, other, key=lambda outcome: outcome.nlp)
+        best, worse = (local, other) if local.nlp <= other.nlp else (other, local)
         said = best.said if best is other else [*best.said, *filter(_of_ctrl_c, other.said)]
-        return self._crowned(best, scores, said)
+        return self._crowned(best, worse, scores, said)
 
     def _compete(self, method: str, callback: Any) -> Outcome:
         limit = self.estimator.max_time
@@ -101,19 +103,22 @@ class Contest:
             warnings.simplefilter("always")
             try:
                 model.fit(self.X, self.labels, self.learned_weights)
-                nlp = self._nlp(model)
+                nlp_of_rows = self._nlp_of_rows(model)
+                nlp = float(np.mean(nlp_of_rows))
             except NumericalError:
-                nlp = np.inf
+                nlp, nlp_of_rows = np.inf, None
         interrupted = any(map(_of_ctrl_c, said))
         seconds = time.perf_counter() - started
-        return Outcome(model, nlp, seconds, interrupted or self.asked_to_stop, list(said))
+        stopped = interrupted or self.asked_to_stop
+        return Outcome(model, nlp, seconds, stopped, list(said), nlp_of_rows)
 
-    def _nlp(self, model: Any, most: int | None = None) -> float:
+    def _nlp_of_rows(self, model: Any, most: int | None = None) -> Float[np.ndarray, " n"]:
+        """Each judge's negative log probability, times its share of the weight."""
         some = slice(most)
         log_p = model.predict_log_proba(self.X_judges[some])
         log_p = log_p[np.arange(len(log_p)), self.positive[some].astype(int)]
-        total = np.sum(self.weights[some])
-        return float(-np.sum(self.weights[some] * log_p) / total) if total > 0 else 0.0
+        mean = np.mean(self.weights[some])
+        return -log_p * (self.weights[some] / mean if mean > 0 else 0.0)
 
     def _callback(self, rival: Outcome | None = None) -> Any:
         """The user's, and a look at how far behind the rival this fit is."""
@@ -129,11 +134,14 @@ class Contest:
                 return False
             looked[0] = progress.seconds
             factor, more = _FAR_BEHIND
-            return self._nlp(progress.model(), _WATCHED) > factor * rival.nlp + more
+            nlp = float(np.mean(self._nlp_of_rows(progress.model(), _WATCHED)))
+            return nlp > factor * rival.nlp + more
 
         return follow
 
-    def _crowned(self, best: Outcome, scores: dict[str, float], said: list[Any]) -> Any:
+    def _crowned(
+        self, best: Outcome, worse: Outcome | None, scores: dict[str, float], said: list[Any]
+    ) -> Any:
         for warning in said:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
@@ -145,7 +153,19 @@ class Contest:
             model.set_params(warm_start=True, callback=self.estimator.callback)
             model.fit(self.X, self.labels, self.all_weights)
         model.contest_ = scores
+        model.contest_gain_ = _gain(best, worse)
         return model
+
+
+def _gain(best: Outcome, worse: Outcome | None) -> dict[str, Any] | None:
+    """By how much the winner is ahead on the judges' rows; None if the other has no score."""
+    if worse is None or worse.nlp_of_rows is None or best.nlp_of_rows is None:
+        return None
+    return {
+        "nlp": worse.nlp - best.nlp,
+        "interval": [*difference_interval(worse.nlp_of_rows, best.nlp_of_rows)],
+        "rows": len(best.nlp_of_rows),
+    }
 
 
 def _of_ctrl_c(warning: warnings.WarningMessage) -> bool:
@@ -159,6 +179,7 @@ def competes(estimator: Any, n_rows: int) -> bool:
     return (
         estimator.method == "auto"
         and n_rows > FEWEST_ROWS
+        and estimator.store_rows
         and estimator.n_inducing == "auto"
         and estimator.inducing_points is None
         and estimator.n_neighbors == "auto"

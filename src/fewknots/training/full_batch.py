@@ -53,6 +53,7 @@ class Problem:
     tol: float  # nats per unit of weight that ten iterations must gain
     rng: np.random.RandomState
     memory: Any = None  # where the method starts, if not at its own beginning
+    off_rows: bool = False  # inducing points are never put on a row as it is
 
     @property
     def plateau_gain(self) -> float:
@@ -83,6 +84,7 @@ class Fitted(NamedTuple):
     evaluations: int
     status: Status
     jitter: float
+    stored_rows: int | None = None  # points of the posterior that are rows; None: nobody looked
 
 
 Report = Callable[..., bool]  # (bound, iterations since the last report = 1) -> stop?
@@ -183,6 +185,7 @@ class _CollapsedEvidence:
             np.asarray(self.memory.precision)[rows],
             model.Z,
             self.problem.rng,
+            self.problem.off_rows,
         )
         if moves == 0:
             return model, False
