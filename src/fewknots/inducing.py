@@ -15,6 +15,8 @@ and taking the point m away costs, with P = Kmm⁻¹,
     loss(m) = ½ Σ_n b_n (k(x_n, Z) P)²_m / P_mm.                                      (loss)
 
 The least useful points go where the most is to be gained, as long as the gain is larger.
+
+Both put points on rows. Where a model is to hold no row as it is, they are **displaced** a little.
 """
 
 import jax
@@ -30,6 +32,7 @@ _MOST_CANDIDATES = 1000
 _COSTLY = 1e7  # multiplications in one round of k-means
 _FEW_ROUNDS = 10
 _SMALLEST_SHARE = 1e-6  # of the prior variance: a smaller residual is rounding
+_DISPLACED = 0.05  # of the standard deviation of each input
 _WORTHWHILE = 2.0  # a move must promise this many times what it costs
 
 
@@ -56,6 +59,18 @@ def choose(
     if method == "greedy":
         sample = sample[greedy_variance(kernel, X[sample], n_inducing)]
     return X[sample]
+
+
+def displaced(
+    points: Float[np.ndarray, "M D"], X: Float[np.ndarray, "N D"], rng: np.random.RandomState
+) -> Float[np.ndarray, "M D"]:
+    """The points, each moved at random by a small part of how far the rows X spread.
+
+    None is a row then, but for a chance that numbers of 53 or 24 bits do not have.
+    """
+    spread = np.std(X, axis=0)
+    spread = spread if np.any(spread > 0) else np.ones_like(spread)
+    return points + (_DISPLACED * spread * rng.normal(size=points.shape)).astype(points.dtype)
 
 
 def _kmeans(X, weights, n_inducing, rng):
@@ -98,8 +113,12 @@ def relocate(
     curvature: Float[np.ndarray, " N"],
     Z: Float[np.ndarray, "M D"],
     rng: np.random.RandomState,
+    off_rows: bool = False,
 ) -> tuple[Float[np.ndarray, "M D"], int]:
-    """Z with its idle points moved to where they promise the most, and how many moved."""
+    """Z with its idle points moved to where they promise the most, and how many moved.
+
+    off_rows : to a place beside the row where that is, not on it.
+    """
     if len(X) <= len(Z):
         return Z, 0
     rows = _sample(len(X), _MOST_ROWS, np.ones(len(X)), rng)
@@ -114,7 +133,8 @@ def relocate(
     arriving, gains = _best_to_gain(K_c, candidates, K_z, Kmm, b, most_moves)
     moves = int(np.argmin(np.append(gains > _WORTHWHILE * losses, False)))
     moved = Z.copy()
-    moved[leaving[:moves]] = X[candidates[arriving[:moves]]]
+    places = X[candidates[arriving[:moves]]]
+    moved[leaving[:moves]] = displaced(places, X, rng) if off_rows else places
     return moved, moves
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import container
+from .choice_header import contest_header, restore_contest, restored_stored_rows
 from .container import shown
 from .data.standardise import Standardiser
 from .exceptions import ModelFileError
@@ -85,6 +86,8 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
             "n_iter": estimator.n_iter_,
             "n_evaluations": estimator.n_evaluations_,
             "converged": estimator.converged_,
+            "stored_rows": estimator.stored_rows_,
+            "contest": contest_header(estimator),
         },
     }
     return header, arrays
@@ -146,6 +149,8 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
     estimator.n_iter_ = value_of(training, "n_iter", int)
     estimator.n_evaluations_ = value_of(training, "n_evaluations", int)
     estimator.converged_ = value_of(training, "converged", bool)
+    estimator.stored_rows_ = restored_stored_rows(training, len(estimator.posterior_.points))
+    restore_contest(estimator, training.get("contest"))
     length = (arrays["history.bound"].size,)
     some = {k: d for k, d in _HISTORY_OF_SOME.items() if f"history.{k}" in arrays}
     columns = _HISTORY | some

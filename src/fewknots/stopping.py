@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class StoppedEarly(Exception):  # noqa: N818  (a request, not an error)
@@ -89,7 +89,8 @@ class Interruption:
         self.can_keep = False  # whether something was learned that can be kept
         self.listeners = 0  # one inside the other
 
-    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+    def interrupt(self) -> None:
+        """The user asks for the end."""
         if self.seen or not self.can_keep:
             raise KeyboardInterrupt
         self.seen = True
@@ -107,28 +108,35 @@ def listening() -> Iterator[Interruption]:
     Ctrl-C is theirs.
     """
     global _listening
-    if _listening is not None and threading.current_thread() is threading.main_thread():
-        _listening.listeners += 1
-        try:
-            yield _listening
-        finally:
-            _listening.listeners -= 1
+    if threading.current_thread() is not threading.main_thread():
+        yield Interruption()
         return
-    interruption = Interruption()
-    interruption.listeners = 1
-    before: Any = None
-    if threading.current_thread() is threading.main_thread():
-        before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:
-        yield interruption
-        return
+    outermost, interruption = _listening is None, _listening or Interruption()
+    before = signal.getsignal(signal.SIGINT)
+    replaces = outermost and before is signal.default_int_handler
     _listening = interruption
-    signal.signal(signal.SIGINT, interruption._on_signal)
+    interruption.listeners += 1
+    if replaces:
+        signal.signal(signal.SIGINT, lambda number, frame: interruption.interrupt())
     try:
         yield interruption
     finally:
-        signal.signal(signal.SIGINT, before)
-        _listening = None
+        if replaces:
+            signal.signal(signal.SIGINT, before)
+        interruption.listeners -= 1
+        if outermost:
+            _listening = None
+
+
+def interrupt(frame: FrameType | None) -> None:
+    """What Ctrl-C would do, also in a process that was started to ignore it; for a handler."""
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(signal.SIGINT, frame)
+    elif _listening is not None:
+        _listening.interrupt()
+    else:
+        raise KeyboardInterrupt
 
 
 class Stopping(NamedTuple):

@@ -5,29 +5,38 @@ into memory; of large ones only the rows held out, and a sample for logistic reg
 there, and the classifier reads the rest as a stream. On a cluster the workers read it.
 """
 
+import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
-from .baselines import Baselines
+from .baselines import LOGISTIC, Baselines
+from .data.blocks import row_slices
 from .data.hold_out import Lot
 from .data.raw_files import RawFiles
 from .estimators import GPClassifier
-from .scoring import scores
+from .exceptions import CheckpointWarning
+from .learned_rows import LearnedRowsCounter
+from .scoring import difference_interval, row_nlp, scores
+from .stopping import TimeLimit, listening
 from .table_model import TableModel
-from .table_rows import TableReader
+from .table_rows import NumberedRows, TableReader
 from .table_survey import Task, Unwatched, Watch, survey
 
 MOST_ROWS_IN_MEMORY = 1_000_000
 MOST_BYTES_IN_MEMORY = 500_000_000
 MOST_HELD_OUT = 100_000
-_MOST_SAMPLED = 100_000  # rows for logistic regression, where there are too many for memory
+_MOST_SAMPLED = 100_000  # rows for logistic regression
 _MOST_NUMBERS = 2**24  # in either of these two, for tables with many columns
 _WATCHED = 0.02  # of the rows, while training by minibatches
 _PIECES_A_WORKER = 2
+_LAST_SCORES = 0.1  # of the time, for scoring the rows held out
+_LEAST_TIME = 0.01  # seconds, for a classifier whose time is up before it begins
+_SCORED_AT_ONCE = 4096
 _FILES_NAMED = 20  # in the model file
 MODEL = "Gaussian process"
 _UNWATCHED = Unwatched()
@@ -43,6 +52,7 @@ class Run(NamedTuple):
     in_memory: bool | None = None  # whether to read all rows at once; None: if they are few
     cluster: str | None = None  # the address of a Dask scheduler to fit on
     workers: int | None = None  # or how many processes on this machine
+    limit: TimeLimit | None = None  # when all of it has to be over, not the classifier's part alone
 
     def for_minibatches(self) -> dict[str, Any]:
         """What a classifier is told if it trains by minibatches.
@@ -64,7 +74,11 @@ def fit_files(
     run: Run,
     watch: Watch = _UNWATCHED,
 ) -> TableModel:
-    """Fit `classifier` to files of rows and keep what it takes to use them again."""
+    """Fit `classifier` to files of rows and keep what it takes to use them again.
+
+    Everything that does not need the classifier is done before it is fitted. So when the time is
+    up, or after Ctrl-C, only the scores of the rows held out are missing, or fewer rows are scored.
+    """
     files = RawFiles(source, task.csv_type)
     recipe, labels, rows_of_files = survey(files, task, watch)
     n_rows = sum(rows_of_files)
@@ -73,29 +87,49 @@ def fit_files(
     most = _MOST_NUMBERS // width
     held_out_lot = Lot(run.hold_out, run.seed).at_most(min(MOST_HELD_OUT, most), n_rows)
     sample_lot = Lot(1.0, run.seed + 1).at_most(min(_MOST_SAMPLED, most), n_rows)
+    learned = LearnedRowsCounter.of_rows(n_rows)
+    on_cluster = run.cluster is not None or run.workers is not None
     few = n_rows <= MOST_ROWS_IN_MEMORY and n_rows * width * 8 <= MOST_BYTES_IN_MEMORY
-    if run.cluster is not None or run.workers is not None:
+    in_memory = not on_cluster and (few if run.in_memory is None else run.in_memory)
+    kept = Lot(1.0, run.seed) if in_memory else sample_lot
+    sample, held_out = reader.parted(kept, held_out_lot, learned)
+    baselines = Baselines.fitted(*(sample.some(sample_lot) if in_memory else sample))
+    if run.limit is not None:  # the classifier gets what is left, but for the last scores
+        classifier.set_params(max_time=max(_LEAST_TIME, (1.0 - _LAST_SCORES) * run.limit.left()))
+    if on_cluster:
         far = TableReader(files, task, recipe, labels, _UNWATCHED)  # it goes to the workers
         _fit_on_cluster(classifier, far, rows_of_files, held_out_lot, run, watch)
-        sample, held_out = reader.parted(sample_lot, held_out_lot)
-    elif few if run.in_memory is None else run.in_memory:
-        sample, held_out = reader.parted(Lot(1.0, run.seed), held_out_lot)
+    elif in_memory:
         if classifier._way(len(sample.y)).plan is not None:
             classifier.set_params(**run.for_minibatches())
+        elif run.resume:
+            warnings.warn(
+                f"a table of {n_rows:,} rows is fitted as a whole, which leaves no checkpoints: "
+                "there is nothing to go on from, and the fit begins anew.",
+                CheckpointWarning,
+                stacklevel=2,
+            )
         watch.hide()
         classifier.fit(sample.X, sample.y, sample_weight=sample.weights)
     else:
         classifier.set_params(**run.for_minibatches())
         # (X, y, weights), a fresh pass at each call
         classifier.fit_stream(lambda: (tuple(rows) for rows in reader.outside(held_out_lot)))
-        sample, held_out = reader.parted(sample_lot, held_out_lot)
     # these were of the run, not of the model
-    classifier.set_params(checkpoint=None, resume=False, validation_fraction=None, verbose=0)
+    classifier.set_params(
+        checkpoint=None, resume=False, validation_fraction=None, verbose=0, max_time=None
+    )
     classifier.classes_ = np.array([labels.negative, labels.positive])
-    baselines = Baselines.fitted(*sample)
     about = _about(files, run.seed)
-    model = TableModel(classifier, recipe, labels, baselines, n_rows - len(held_out.y), about)
-    about["hold_out"] = {"rows": len(held_out.y), "scores": compared(model, held_out)}
+    n_learned = n_rows - len(held_out.y)
+    model = TableModel(classifier, recipe, labels, baselines, n_learned, about, learned.learned())
+    about["hold_out"] = {
+        "rows": len(held_out.y),
+        "share": held_out_lot.share,
+        "seed": held_out_lot.seed,
+        "digest": learned.prints.digest(held_out.X, held_out.y),
+        **compared(model, held_out, run.limit),
+    }
     return model
 
 
@@ -122,14 +156,35 @@ def _fit_on_cluster(
         classifier.fit(X, y, sample_weight=weights)
 
 
-def compared(model: TableModel, rows: Any) -> dict[str, dict[str, float | None]]:
-    """The scores of the model and of its baselines on rows that have `X` and `y`."""
-    if len(rows.y) == 0:
-        return {}
-    log_p = model.classifier.predict_log_proba(rows.X)
-    found = {MODEL: scores(np.exp(log_p[:, 1]), rows.y, log_p)}
-    simple = model.baselines.probabilities(rows.X)
-    return found | {name: scores(p, rows.y) for name, p in simple.items()}
+def compared(
+    model: TableModel, rows: NumberedRows, limit: TimeLimit | None = None
+) -> dict[str, Any]:
+    """The scores of the model and of its baselines, and on how many of the rows.
+
+    On fewer than all when the time is up before; on none after Ctrl-C.
+    """
+    found = []
+    with listening() as interruption:
+        for some in row_slices(len(rows.y), _SCORED_AT_ONCE):
+            if interruption.seen or (found and limit is not None and limit.is_over()):
+                break
+            found.append(model.classifier.predict_log_proba(rows.X[some]))
+    if not found:
+        return {"scores": {}, "scored": 0}
+    log_p = np.concatenate(found)
+    X, y = rows.X[: len(log_p)], rows.y[: len(log_p)]
+    return comparison(log_p, y, model.baselines.probabilities(X)) | {"scored": len(y)}
+
+
+def comparison(
+    log_p: Float[np.ndarray, "N 2"], y: np.ndarray, simple: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    """Scores by name, and by how much the model's NLP is better than logistic regression's."""
+    p = np.exp(log_p[:, 1])
+    found = {MODEL: scores(p, y, log_p)} | {name: scores(q, y) for name, q in simple.items()}
+    ours, theirs = row_nlp(p, y, log_p), row_nlp(simple[LOGISTIC], y)
+    gain = {"nlp": float(np.mean(theirs - ours)), "interval": [*difference_interval(theirs, ours)]}
+    return {"scores": found, "gain": gain}
 
 
 def _about(files: RawFiles, seed: int) -> dict[str, Any]:

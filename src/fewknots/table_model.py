@@ -21,10 +21,11 @@ from .data.raw_files import RawFiles
 from .data.sources import Place
 from .estimators import GPClassifier
 from .exceptions import ModelFileError
+from .learned_rows import LearnedRows
 from .recipe import Labels, Recipe
 from .recipe.header import field
 
-_BASELINES = "baselines."
+_BASELINES, _LEARNED = "baselines.", "learned_rows."
 
 
 class TableRows(NamedTuple):
@@ -46,6 +47,7 @@ class TableModel:
     baselines : majority class and logistic regression on the same rows
     n_rows : how many rows it was fitted to
     about : the file names, hold-out scores, versions, seed and date of the fit
+    learned : by which the rows it was fitted to are known again; None in files of older versions
     """
 
     classifier: GPClassifier
@@ -54,6 +56,7 @@ class TableModel:
     baselines: Baselines
     n_rows: int
     about: dict[str, Any]
+    learned: LearnedRows | None = None
 
     @property
     def target(self) -> str:
@@ -112,6 +115,9 @@ class TableModel:
             "about": self.about,
         }
         arrays |= {f"{_BASELINES}{name}": a for name, a in self.baselines.arrays().items()}
+        if self.learned is not None:
+            header["table"]["learned_rows"] = self.learned.header()
+            arrays |= {f"{_LEARNED}{name}": a for name, a in self.learned.arrays().items()}
         container.write(path, header, arrays)
 
     @classmethod
@@ -129,11 +135,18 @@ class TableModel:
                 f"its recipe makes {len(recipe.feature_names)} inputs of a row, but its classifier "
                 f"takes {n_features}."
             )
-        own = {
-            name.removeprefix(_BASELINES): array
-            for name, array in arrays.items()
-            if name.startswith(_BASELINES)
-        }
-        baselines = Baselines.restored(own, n_features)
+        baselines = Baselines.restored(_with_prefix(_BASELINES, arrays), n_features)
         n_rows, about = field(header, "n_rows", int), field(header, "about", dict)
-        return cls(classifier, recipe, labels, baselines, n_rows, about)
+        learned = None
+        if header.get("learned_rows") is not None:
+            prints = field(header, "learned_rows", dict)
+            learned = LearnedRows.restored(prints, _with_prefix(_LEARNED, arrays), n_rows)
+        return cls(classifier, recipe, labels, baselines, n_rows, about, learned)
+
+
+def _with_prefix(prefix: str, arrays: container.Arrays) -> container.Arrays:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }

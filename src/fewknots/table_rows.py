@@ -11,6 +11,7 @@ from .data.hold_out import Lot
 from .data.raw_files import RawFiles
 from .data.row_checks import check_weights
 from .data.sources import Place
+from .learned_rows import LearnedRowsCounter
 from .recipe import Labels, Recipe
 from .recipe.numbers import as_numbers
 from .table_survey import Task, Watch
@@ -26,6 +27,10 @@ class NumberedRows(NamedTuple):
     def chosen(self, which: np.ndarray) -> "NumberedRows":
         """Those rows only."""
         return self if which.all() else NumberedRows(*(column[which] for column in self))
+
+    def some(self, lot: Lot) -> "NumberedRows":
+        """Those of a lot, by their number here."""
+        return self.chosen(lot.drawn(0, len(self.y)))
 
 
 class TableReader:
@@ -44,13 +49,20 @@ class TableReader:
         """The number of inputs a row becomes."""
         return len(self._recipe.feature_names)
 
-    def parted(self, sample: Lot, held_out: Lot) -> tuple[NumberedRows, NumberedRows]:
-        """The rows of `sample` that are not held out, and those that are."""
+    def parted(
+        self, sample: Lot, held_out: Lot, learned: LearnedRowsCounter
+    ) -> tuple[NumberedRows, NumberedRows]:
+        """The rows of `sample` that are not held out, and those that are.
+
+        All that are not held out are noted in `learned`.
+        """
         parts: tuple[list[NumberedRows], list[NumberedRows]] = ([], [])
         for first, rows in self._numbered():
             held = held_out.drawn(first, len(rows.y))
             parts[0].append(rows.chosen(sample.drawn(first, len(rows.y)) & ~held))
             parts[1].append(rows.chosen(held))
+            outside = rows.chosen(~held)
+            learned.add(outside.X, outside.y)
         sampled, apart = map(_joined, parts)
         return sampled, apart
 

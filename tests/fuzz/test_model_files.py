@@ -225,7 +225,8 @@ def test_forged_arrays_do_no_harm(which, data, folder, contents):
         elif how == "value" and array.size:
             special = [np.nan, np.inf, 0.0, -1.0, 1e300, 5e-324]
             array = array.astype(np.float64) if array.dtype.kind == "f" else array
-            value = data.draw(st.sampled_from(special if array.dtype.kind == "f" else [0, -1]))
+            whole = [0, 1] if array.dtype.kind == "u" else [0, -1]
+            value = data.draw(st.sampled_from(special if array.dtype.kind == "f" else whole))
             array.flat[data.draw(st.integers(0, array.size - 1))] = value
         arrays.pop(name)
         if how == "renamed":

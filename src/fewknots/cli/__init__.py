@@ -10,10 +10,18 @@ import sys
 def main() -> None:
     """Run the command line, or say what it needs."""
     try:
+        sys.exit(_run())
+    except KeyboardInterrupt:  # while it starts or ends
+        sys.exit(130)
+
+
+def _run() -> int:
+    try:
         import typer  # noqa: F401
     except ImportError:
         sys.exit("The command line needs typer: pip install 'fewknots[cli]'.")
     from .app import app
-    from .running import run
+    from .running import run, take_sigterm_for_ctrl_c
 
-    sys.exit(run(app, sys.argv[1:]))
+    take_sigterm_for_ctrl_c()
+    return run(app, sys.argv[1:])

@@ -1,52 +1,60 @@
 """`fewknots evaluate`: how good a model's probabilities are on rows whose labels are known."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from .models import load_table_model
-from .options import Debug, Json, Model, Sources
+from .options import AllRows, Debug, Json, Model, SomeSources
 from .output import ReadingLine, print_json, score_table, verdict
+from .scored import facts, rows_to_score
 
 if TYPE_CHECKING:
+    from ..rows_to_score import RowsToScore
     from ..table_model import TableModel
 
 
-def command(model: Model, sources: Sources, as_json: Json = False, debug: Debug = False) -> None:
+def command(
+    model: Model,
+    sources: SomeSources = None,
+    all_rows: AllRows = False,
+    as_json: Json = False,
+    debug: Debug = False,
+) -> None:
     """Score a model on labelled rows, beside the majority class and a logistic regression.
 
-    The rows should be new to the model. Intervals are 95 % bootstrap intervals over the rows.
+    Rows that the model learned from are counted and left out. Intervals are 95 % bootstrap
+    intervals over the rows.
 
     Example: fewknots evaluate flights.fewknots holdout.csv
     """
-    from ..baselines import LOGISTIC
-    from ..data.standard_input import as_files
-    from ..table_fit import MODEL
-
     fitted = load_table_model(model)
-    with as_files(sources) as files, ReadingLine() as watch:
-        found = evaluated(fitted, files, watch)
+    with (
+        ReadingLine() as watch,
+        rows_to_score(fitted, model, sources, all_rows, watch) as to_score,
+    ):
+        found = facts(to_score) | evaluated(fitted, to_score, watch)
     if as_json:
         print_json({"model": str(model), **found})
         return
+    typer.echo(to_score.note)
     title = f"{fitted.target} = {fitted.positive} in {found['rows']:,} rows"
     score_table(found["scores"], title, found["intervals"])
-    typer.echo(verdict(found["scores"], MODEL, LOGISTIC))
+    typer.echo(verdict(found["gain"], found["rows"]))
 
 
-def evaluated(model: "TableModel", files: Sequence[str], watch: Any) -> dict[str, Any]:
-    """The number of rows, all scores, and the intervals of the model's."""
+def evaluated(model: "TableModel", to_score: "RowsToScore", watch: Any) -> dict[str, Any]:
+    """All scores, and the intervals of the model's."""
     import numpy as np
 
-    from ..scoring import intervals, scores
-    from ..table_fit import MODEL
+    from ..scoring import intervals
+    from ..table_fit import comparison
 
     truth: list[Any] = []
     log_p: list[Any] = []
     simple: dict[str, list[Any]] = {}
     done = 0
-    for rows in model.rows(files):
+    for rows in to_score.rows():
         truth.append(rows.y)
         log_p.append(model.classifier.predict_log_proba(rows.X))
         for name, p in model.baselines.probabilities(rows.X).items():
@@ -54,7 +62,5 @@ def evaluated(model: "TableModel", files: Sequence[str], watch: Any) -> dict[str
         done += len(rows.X)
         watch("scoring", done)
     y, both = np.concatenate(truth), np.concatenate(log_p)
-    p = np.exp(both[:, 1])
-    found = {MODEL: scores(p, y, both)}
-    found |= {name: scores(np.concatenate(parts), y) for name, parts in simple.items()}
-    return {"rows": done, "scores": found, "intervals": intervals(p, y, log_p=both)}
+    found = comparison(both, y, {name: np.concatenate(parts) for name, parts in simple.items()})
+    return {**found, "intervals": intervals(np.exp(both[:, 1]), y, log_p=both)}

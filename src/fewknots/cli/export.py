@@ -7,6 +7,7 @@ import typer
 
 from .options import Debug, Json, Model
 from .output import check_destination, print_json
+from .own_files import command_without_rows
 
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="The ONNX file; by default MODEL.onnx.")
@@ -27,12 +28,19 @@ def command(
     """
     from ..exceptions import ModelFileError
     from ..model_file import load
+    from ..table_model import TableModel
 
     destination = out or Path(model.with_suffix(".onnx").name)
     check_destination(destination)
     loaded = load(model)
     if not hasattr(loaded, "to_onnx"):
         raise ModelFileError(f"{model} holds a {type(loaded).__name__}: only classifiers export.")
+    if isinstance(loaded, TableModel) and loaded.classifier.method_ == "local":
+        raise ModelFileError(
+            f"{model} was fitted by method 'local', which looks up neighbours among its rows: that "
+            "is no ONNX graph. Fit a model without rows and export that one: "
+            f"{command_without_rows(loaded, model)}"
+        )
     loaded.to_onnx(destination, dtype=dtype)
     size = destination.stat().st_size
     if as_json:

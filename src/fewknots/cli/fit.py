@@ -1,17 +1,16 @@
 """`fewknots fit`: from files to a model file."""
 
 import time
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .contents import contents_in_words, method_in_words, stored_rows
 from .options import Debug, Json, Sources
 from .output import ReadingLine, check_destination, print_json, score_table, verdict
-from .running import INTERRUPTED, say
+from .own_files import places_of, task_options
+from .running import exit_code_of_interruption, say
 
 if TYPE_CHECKING:
     from ..table_model import TableModel
@@ -41,9 +40,21 @@ Inducing = Annotated[
 Method = Annotated[
     str, typer.Option(help="The inference method; docs/choosing-a-method.md says which when.")
 ]
+NoRows = Annotated[
+    bool,
+    typer.Option(
+        "--no-rows",
+        help="Only methods whose model holds no row of the table as it is. Such a model can be "
+        "exported.",
+    ),
+]
 Likelihood = Annotated[str, typer.Option(help="probit or logit.")]
 MaxTime = Annotated[
-    float | None, typer.Option(help="Seconds that training may take.", show_default=False)
+    float | None,
+    typer.Option(
+        help="Seconds that all of it may take: reading, training, the last scores.",
+        show_default=False,
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="For everything that is random.")]
 HoldOut = Annotated[
@@ -91,6 +102,7 @@ Device = Annotated[str, typer.Option(help="auto, cpu or gpu.")]
 
 
 def command(
+    context: typer.Context,
     sources: Sources,
     target: Target,
     positive: Positive = None,
@@ -98,6 +110,7 @@ def command(
     kernel: Kernel = "rbf",
     inducing: Inducing = None,
     method: Method = "auto",
+    no_rows: NoRows = False,
     likelihood: Likelihood = "probit",
     max_time: MaxTime = None,
     holdout: HoldOut = 0.1,
@@ -126,6 +139,7 @@ def command(
     from ..data.standard_input import as_files
     from ..estimators import GPClassifier
     from ..kernels import as_kernel
+    from ..stopping import TimeLimit, listening
     from ..table_fit import Run, fit_files
     from ..table_survey import Task
 
@@ -135,6 +149,7 @@ def command(
         kernel=as_kernel(kernel),
         n_inducing=inducing or "auto",
         method=method,
+        store_rows=not no_rows,
         likelihood=likelihood,
         max_time=max_time,
         random_state=seed,
@@ -146,20 +161,27 @@ def command(
     folder = checkpoint or destination.with_name(f"{destination.name}.checkpoint")
     if cluster is not None and workers is not None:
         raise typer.BadParameter("say either --cluster or --workers, not both.")
-    run = Run(holdout, seed, folder, resume, cluster=cluster, workers=workers)
     started = time.perf_counter()
-    with as_files(sources) as files, noticing_interruption() as interrupted, ReadingLine() as watch:
+    limit = None if max_time is None else TimeLimit(max_time, started)
+    run = Run(holdout, seed, folder, resume, cluster=cluster, workers=workers, limit=limit)
+    with as_files(sources) as files, listening() as interruption, ReadingLine() as watch:
         model = fit_files(files, task, classifier, run, watch)
+    if (places := places_of(sources, destination)) is not None:
+        model.about["source"] = places
+    model.about["options"] = task_options(context)
     model.save(destination)
     seconds = time.perf_counter() - started
     if as_json:
-        print_json(_summary(model, destination, seconds, bool(interrupted)))
+        print_json(_summary(model, destination, seconds, interruption.seen))
     else:
         _print(model, destination, seconds)
-    if interrupted:
+    if interruption.seen:
         again = " The same command with --resume goes on." if folder.is_dir() else ""
-        say(f"Interrupted; {destination} holds what was learned by then.{again}")
-        raise typer.Exit(INTERRUPTED)
+        say(
+            f"Interrupted; {destination} holds what was learned by then, and 'fewknots evaluate "
+            f"{destination}' scores it.{again}"
+        )
+        raise typer.Exit(exit_code_of_interruption())
     if checkpoint is None:
         _remove_checkpoints(folder)
 
@@ -168,27 +190,6 @@ def default_destination(source: str) -> Path:
     """flights.fewknots for data/flights.csv.gz, in the current folder."""
     name = Path(source).name.split(".")[0]
     return Path(f"{'model' if not name.strip('*?-') else name}.fewknots")
-
-
-@contextmanager
-def noticing_interruption() -> Iterator[list[str]]:
-    """A list that is no longer empty once a fit was ended by Ctrl-C."""
-    from ..exceptions import InterruptedFitWarning
-
-    noticed: list[str] = []
-    show = warnings.showwarning
-
-    def notice(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, InterruptedFitWarning):
-            noticed.append(str(message))
-        else:
-            show(message, category, *place, **more)
-
-    warnings.showwarning = notice
-    try:
-        yield noticed
-    finally:
-        warnings.showwarning = show
 
 
 def _remove_checkpoints(folder: Path) -> None:
@@ -201,6 +202,8 @@ def _remove_checkpoints(folder: Path) -> None:
 
 
 def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool) -> dict[str, Any]:
+    from ..choice_header import contest_header
+
     return {
         "model": str(path),
         "target": model.target,
@@ -209,27 +212,33 @@ def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool)
         "inputs": list(model.feature_names),
         "kernel": " ".join(str(model.classifier.kernel_).split()),
         "method": model.classifier.method_,
+        "contest": contest_header(model.classifier),
+        "stored_rows": stored_rows(model.classifier),
+        "holds": contents_in_words(model.classifier, model),
         "points": len(model.classifier.posterior_.points),
         "log_evidence": model.classifier.log_evidence_,
         "converged": model.classifier.converged_,
         "interrupted": interrupted,
         "seconds": seconds,
         "scores": model.about["hold_out"]["scores"],
+        "gain": model.about["hold_out"].get("gain"),
     }
 
 
 def _print(model: "TableModel", path: Path, seconds: float) -> None:
-    from ..baselines import LOGISTIC
-    from ..table_fit import MODEL
-
     held_out = model.about["hold_out"]
     typer.echo(
         f"{path}: {model.target} = {model.positive} from {len(model.feature_names)} inputs of "
         f"{len(model.recipe.columns)} columns, learned from {model.n_rows:,} rows in "
         f"{seconds:.1f} s."
     )
+    typer.echo(f"Method: {method_in_words(model.classifier)}.")
+    typer.echo(f"The file holds {contents_in_words(model.classifier, model)}")
     if not held_out["scores"]:
-        typer.echo("No row was held out, so there are no scores.")
+        why = "No row was held out" if held_out["rows"] == 0 else "They were not scored"
+        typer.echo(f"{why}, so there are no scores.")
         return
-    score_table(held_out["scores"], f"{held_out['rows']:,} rows held out")
-    typer.echo(verdict(held_out["scores"], MODEL, LOGISTIC))
+    scored = held_out["scored"]
+    some = "" if scored == held_out["rows"] else f"{scored:,} of the "
+    score_table(held_out["scores"], f"{some}{held_out['rows']:,} rows held out")
+    typer.echo(verdict(held_out["gain"], scored))

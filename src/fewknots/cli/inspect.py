@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .contents import contents_in_words, method_in_words, stored_rows
 from .options import Debug, Json, Model
 from .output import print_json, score_table
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from ..table_model import TableModel
 
 _MOST_LEVELS_SHOWN = 8
+_SHOWN_APART = ("columns", "about", "contest", "stored_rows")
 
 
 def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
@@ -24,12 +26,13 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
     table = loaded if isinstance(loaded, TableModel) else None
     estimator = loaded if table is None else table.classifier
     facts = {"file": str(model), "bytes": Path(model).stat().st_size} | _facts(estimator)
+    facts["holds"] = contents_in_words(estimator, table)
     if table is not None:
         facts |= _table_facts(table)
     if as_json:
         print_json(facts)
         return
-    _print(facts)
+    _print(facts | {"method": method_in_words(estimator)})
     if table is not None and table.about.get("hold_out", {}).get("scores"):
         held_out = table.about["hold_out"]
         score_table(held_out["scores"], f"{held_out['rows']:,} rows held out at the fit")
@@ -37,6 +40,8 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
 
 def _facts(estimator: Any) -> dict[str, Any]:
     """What every fitted estimator can say about itself."""
+    from ..choice_header import contest_header
+
     facts = {
         "estimator": type(estimator).__name__,
         "method": estimator.method_,
@@ -46,6 +51,8 @@ def _facts(estimator: Any) -> dict[str, Any]:
         "log_evidence": estimator.log_evidence_,
         "iterations": estimator.n_iter_,
         "converged": estimator.converged_,
+        "contest": contest_header(estimator),
+        "stored_rows": stored_rows(estimator),
     }
     if hasattr(estimator, "classes_"):
         facts |= {"likelihood": estimator.likelihood, "classes": estimator.classes_.tolist()}
@@ -73,7 +80,7 @@ def _print(facts: dict[str, Any]) -> None:
     console = Console()
     lines = Table(show_header=False, box=None, pad_edge=False)
     about = facts.get("about", {})
-    shown = {name: value for name, value in facts.items() if name not in ("columns", "about")}
+    shown = {name: value for name, value in facts.items() if name not in _SHOWN_APART}
     for key in ("files", "date", "seed", "versions"):
         if key in about:
             shown[key] = about[key]

@@ -20,6 +20,18 @@ Sources = Annotated[
         show_default=False,
     ),
 ]
+SomeSources = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SOURCE]",
+        help="Labelled rows: files, a folder or a pattern, or - for standard input. Without any: "
+        "the rows that were held out at the fit, read again from its files.",
+        show_default=False,
+    ),
+]
+AllRows = Annotated[
+    bool, typer.Option("--all-rows", help="Score also the rows that the model learned from.")
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON on standard output, for other programs.")
 ]

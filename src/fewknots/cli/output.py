@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+_FEW_ROWS = 20  # an interval from fewer says too much
 SCORES = {
     "nlp": "NLP (nats a row)",
     "brier": "Brier score",
@@ -44,15 +45,22 @@ def score_table(
     Console().print(table)
 
 
-def verdict(scores: dict[str, dict[str, float | None]], model: str, simple: str) -> str:
-    """Whether the Gaussian process was worth it, in a sentence."""
-    gain = (scores[simple]["nlp"] or 0.0) - (scores[model]["nlp"] or 0.0)
-    if gain > 0:
-        return f"The {model}'s NLP is {gain:.4f} nats a row better than {simple}'s."
-    return (
-        f"The {model}'s NLP is {-gain:.4f} nats a row worse than {simple}'s: for this table the "
-        "simple model does."
+def verdict(gain: dict[str, Any], n_rows: int) -> str:
+    """Whether the Gaussian process was worth it, in a sentence, and how sure that is.
+
+    gain : by how many nats a row its NLP is below logistic regression's, and the 95 % interval.
+    """
+    nlp, (low, high) = gain["nlp"], gain["interval"]
+    sentence = (
+        f"The Gaussian process's NLP is {abs(nlp):.4f} nats a row "
+        f"{'better' if nlp > 0 else 'worse'} than logistic regression's "
+        f"(95 % interval of the gain: {low:.4f} to {high:.4f})"
     )
+    if n_rows < _FEW_ROWS:
+        return f"{sentence}, but {n_rows:,} rows are too few to tell which is better."
+    if low <= 0.0 <= high:
+        return f"{sentence}: these rows do not tell which is better."
+    return f"{sentence}." if nlp > 0 else f"{sentence}: for this table the simple model does."
 
 
 class ReadingLine:

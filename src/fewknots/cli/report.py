@@ -1,15 +1,22 @@
 """`fewknots report`: a page about a model that a colleague can open."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .models import load_table_model
-from .options import Debug, Json, Model, Sources
+from .options import AllRows, Debug, Json, Model, SomeSources
 from .output import ReadingLine, check_destination, print_json
+from .scored import facts, rows_to_score
+
+if TYPE_CHECKING:
+    from ..rows_to_score import RowsToScore
+    from ..table_model import TableModel
 
 MOST_ROWS = 100_000
+_NOT_SHOWN = ("source", "options")
+_SHOWN = ("rows", "scores")  # of what is known about the hold-out
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="The page; by default MODEL.html.")]
 Title = Annotated[str | None, typer.Option(help="The page's title.", show_default=False)]
@@ -17,22 +24,23 @@ Title = Annotated[str | None, typer.Option(help="The page's title.", show_defaul
 
 def command(
     model: Model,
-    sources: Sources,
+    sources: SomeSources = None,
     out: Out = None,
     title: Title = None,
+    all_rows: AllRows = False,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Write one self-contained HTML page: scores, calibration, what matters, what is uncertain.
 
-    The rows need labels and should be new to the model; the first 100,000 are used.
+    The rows need labels. Those that the model learned from are counted and left out; the first
+    100,000 of the others are used.
 
     Example: fewknots report flights.fewknots holdout.csv --out report.html
     """
     import numpy as np
     import pyarrow as pa
 
-    from ..data.standard_input import as_files
     from ..report import write_report
 
     destination = out or Path(model.with_suffix(".html").name)
@@ -40,8 +48,11 @@ def command(
     fitted = load_table_model(model)
     X, y, raw = [], [], []
     count = 0
-    with as_files(sources) as files, ReadingLine() as watch:
-        for rows in fitted.rows(files):
+    with (
+        ReadingLine() as watch,
+        rows_to_score(fitted, model, sources, all_rows, watch) as to_score,
+    ):
+        for rows in to_score.rows():
             X.append(rows.X)
             y.append(fitted.classifier.classes_[rows.y])
             raw.append(rows.raw)
@@ -60,10 +71,30 @@ def command(
         recipe=fitted.recipe,
         rows=pa.Table.from_batches(raw).slice(0, MOST_ROWS),
         title=title or f"{fitted.target} = {fitted.positive}",
-        about=fitted.about
-        | {"target": fitted.target, "n_rows": fitted.n_rows, "model_file": model.name},
+        about=_about_the_fit(fitted)
+        | {
+            "target": fitted.target,
+            "n_rows": fitted.n_rows,
+            "model_file": model.name,
+            "checked_on": _checked_on(to_score, len(labels)),
+        },
     )
     if as_json:
-        print_json({"out": str(destination), "rows": len(labels)})
+        print_json({"out": str(destination), **facts(to_score), "rows": len(labels)})
     else:
+        typer.echo(to_score.note)
         typer.echo(f"{destination}: {len(labels):,} rows.")
+
+
+def _about_the_fit(model: "TableModel") -> dict[str, Any]:
+    """What a reader of the page wants to know, and not what finds the rows of the fit again."""
+    about = {name: value for name, value in model.about.items() if name not in _NOT_SHOWN}
+    if isinstance(held_out := about.get("hold_out"), dict):
+        about["hold_out"] = {name: held_out[name] for name in _SHOWN if name in held_out}
+    return about
+
+
+def _checked_on(to_score: "RowsToScore", used: int) -> str:
+    if used == to_score.n_rows:
+        return to_score.checked_on
+    return f"{to_score.checked_on} Of these, the first {used:,} are used."

@@ -17,10 +17,10 @@ from ..paper.catalogue import EXPERIMENTS
 from ..paper.experiment import Choice, Experiment, Options
 from ..paper.folder import default_folder, reproduce
 from .cell_display import CellDisplay
+from .running import exit_code_of_interruption
 
 app = typer.Typer(help="Run one of the paper's experiments again.", add_completion=False)
 
-_INTERRUPTED = 130  # what shells expect of a command ended by Ctrl-C
 
 Quick = Annotated[bool, typer.Option("--quick", help="A reduced version, below two minutes.")]
 Out = Annotated[
@@ -79,7 +79,7 @@ def _run(experiment: Experiment, quick: bool, out: Path | None, data: Path | Non
             "the same command goes on from there.",
             err=True,
         )
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(exit_code_of_interruption()) from None
     typer.echo(f"{folder / 'README.md'}")
     failed = [key for key, result in results.items() if result.failed is not None]
     if failed:

@@ -6,9 +6,13 @@
 | 1         | the data, the model file or the machine did not allow it           |
 | 2         | the command line was not understood                                |
 | 130       | interrupted with Ctrl-C                                            |
+| 143       | ended by SIGTERM, which is taken for Ctrl-C otherwise              |
+
+An interrupted command has written its output whole or not at all.
 """
 
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -18,7 +22,9 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+from ..stopping import interrupt
+
+FAILED, MISUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 _DEBUG = "--debug"
 
 
@@ -30,7 +36,26 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             say("fewknots: interrupted; no output was written.")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(exit_code_of_interruption()) from None
+
+
+_terminated = False
+
+
+def take_sigterm_for_ctrl_c() -> None:
+    """A scheduler's polite end and a user's are one thing; only the exit code differs."""
+
+    def on_sigterm(number: int, frame: Any) -> None:
+        global _terminated
+        _terminated = True
+        interrupt(frame)
+
+    signal.signal(signal.SIGTERM, on_sigterm)
+
+
+def exit_code_of_interruption() -> int:
+    """130 after Ctrl-C, 143 after SIGTERM."""
+    return TERMINATED if _terminated else INTERRUPTED
 
 
 def run(app: typer.Typer, arguments: Sequence[str]) -> int:
@@ -46,6 +71,8 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
             # Whoever read the output has seen enough. Python would complain about it at its exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return FAILED
+        except KeyboardInterrupt:  # outside of any command
+            return exit_code_of_interruption()
         except Exception as error:
             if debug:
                 traceback.print_exc()

@@ -24,7 +24,7 @@ class Lot(NamedTuple):
         """For `count` rows from `first_row` on: whether each is drawn."""
         rows = np.arange(first_row, first_row + count, dtype=np.uint64)
         with np.errstate(over="ignore"):  # arithmetic modulo 2⁶⁴ is what is meant
-            bits = _mixed(rows + _mixed(np.array([self.seed * _GAMMA % _WORD], np.uint64)))
+            bits = mixed(rows + mixed(np.array([self.seed * _GAMMA % _WORD], np.uint64)))
         return (bits >> np.uint64(11)) * 2.0**-53 < self.share
 
     def at_most(self, most: int, n_rows: int) -> "Lot":
@@ -32,7 +32,8 @@ class Lot(NamedTuple):
         return self._replace(share=min(self.share, most / max(n_rows, 1)))
 
 
-def _mixed(bits: np.ndarray) -> np.ndarray:
+def mixed(bits: np.ndarray) -> np.ndarray:
+    """64 bits that look drawn at random, different for different ones."""
     bits = bits + np.uint64(_GAMMA)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(_FIRST)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(_SECOND)

@@ -41,6 +41,7 @@ from .methods import ROUNDS, Way, check_weights
 from .minibatches import Table, Warm, check_same_width, fit_table, table_in_memory
 from .parameters import number, one_of, switch, whole_number
 from .sklearn_callbacks import BOOKKEEPING, CallbackSupportMixin, begin_fit, end_fit, with_callbacks
+from .stored_rows import check_warm_holds_none, n_stored
 from .training_data import starting_points
 
 _ENOUGH_ROWS = 10_000  # to see how far each input spreads
@@ -59,6 +60,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
     _likelihood: Any
     posterior_: Any
+    stored_rows_: int | None
+    store_rows: bool
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None):
@@ -149,6 +152,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         """What the last fit knows, if this one is to begin with it."""
         if not getattr(self, "warm_start", False) or not hasattr(self, "posterior_"):
             return None
+        check_warm_holds_none(self.stored_rows_, self.store_rows)
         return Warm(self.kernel_, self.posterior_, self._standardiser)
 
     def _chosen_standardiser(self, X, weights, warm: Warm | None) -> Standardiser:
@@ -182,6 +186,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         reporter = self._reporter(way, problem.max_iter)
         with computing_in(dtype), one_lapack_thread(), reporter:
             fitted = way.train(problem, reporter)
+        real = problem.rows.X[: len(X)]  # the others fill up a block
+        fitted = fitted._replace(stored_rows=n_stored(way.method, fitted.posterior, real))
         self._keep(fitted, way, reporter)
 
     def _reporter(self, way: Way, max_iter: int) -> Reporter:
@@ -198,7 +204,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         number("tol", self.tol, positive=False)
         if self.jitter is not None:
             number("jitter", self.jitter, positive=True)
-        for name in ("ard", "learn_kernel", "learn_inducing", "standardize"):
+        for name in ("ard", "learn_kernel", "learn_inducing", "store_rows", "standardize"):
             switch(name, getattr(self, name))
         if self.callback is not None and not callable(self.callback):
             raise ValueError(f"callback must be callable or None, got {self.callback!r}.")
@@ -242,6 +248,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             max_iter=way.iterations if self.max_iter is None else int(self.max_iter),
             tol=float(self.tol),
             rng=rng,
+            off_rows=not self.store_rows,
         )
 
     def _starting_points(self, kernel, X, weights, rng, n_rows=None) -> Float[np.ndarray, "M D"]:
@@ -256,6 +263,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
                 weights,
                 rng,
                 n_rows,
+                self.store_rows,
             )
 
     def _keep(self, fitted: Fitted, way: Way, reporter: Reporter) -> None:

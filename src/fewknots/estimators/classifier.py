@@ -35,6 +35,7 @@ from .methods import (
     with_options,
 )
 from .parameters import number, one_of, switch, whole_number
+from .stored_rows import check_stores_none
 from .streaming import StreamingFits
 from .training_data import known_classes, row_weights, two_classes
 
@@ -86,6 +87,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         grows with the square of it, and at last with the cube.
     learn_kernel, learn_inducing : bool, default True
         Whether kernel parameters and inducing points move. With both False only q(u) is fitted.
+    store_rows : bool, default True
+        Whether the fitted model, and so its file, may hold rows of X as they are. "local", "ivm"
+        and the methods held by all rows do, and inducing points can be rows. False: "auto" chooses
+        among the others, naming one of these is an error, and inducing points set out beside rows,
+        never on one. (They still lie among the rows, and some close to one.)
     optimizer : str, default "auto"
         "collapsed" (what "auto" means): the method's own solver inside, for q(u) natural gradients,
         and L-BFGS-B for kernel and inducing points outside. "lbfgs": L-BFGS-B over everything at
@@ -163,8 +169,12 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         minibatches
     n_iter_, n_evaluations_ : int, iterations and evaluations of the outer optimizer
     converged_ : bool
-    contest_ : dict, if methods competed: the negative log probability of the rows that were held
-        out, by method (not kept by `save`)
+    contest_ : dict, if methods competed: the negative log probability (NLP) of the rows that were
+        held out, by method; infinite for one that could not be fitted
+    contest_gain_ : dict, if methods competed: by how much the winner's NLP is lower ("nlp"), a 95 %
+        interval for that ("interval") and on how many rows ("rows"); None if only one was scored
+    stored_rows_ : int, how many rows of X the model holds as they are; None if that is not known,
+        as in files of older versions
     history_ : dict of arrays "iteration", "seconds", "bound"
 
     Examples
@@ -191,6 +201,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         n_neighbors="auto",
         learn_kernel=True,
         learn_inducing=True,
+        store_rows=True,
         optimizer="auto",
         batch_size="auto",
         max_time=None,
@@ -220,6 +231,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         self.n_neighbors = n_neighbors
         self.learn_kernel = learn_kernel
         self.learn_inducing = learn_inducing
+        self.store_rows = store_rows
         self.optimizer = optimizer
         self.batch_size = batch_size
         self.max_time = max_time
@@ -290,12 +302,14 @@ class GPClassifier(ClassifierMixin, StreamingFits):
                 self.n_inducing == "auto"
                 and self.inducing_points is None
                 and self.optimizer not in ("lbfgs", ROUNDS, *STOCHASTIC)
+                and self.store_rows
                 and not (streamed or on_cluster or self.warm_start)
             )
             name = "full_kl" if free_choice and n_rows <= _MOST_ROWS_FULL else "sparse_kl"
             if self.n_neighbors != "auto":
                 name = "local"
         method = with_options(CLASSIFICATION[name], name, self.method_options)
+        check_stores_none(method, self.store_rows)
         check_link(method, self.likelihood)
         check_inducing(method, self.n_inducing, self.inducing_points)
         if isinstance(method, Local):

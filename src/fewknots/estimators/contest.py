@@ -28,6 +28,7 @@ from sklearn.utils import check_random_state
 from ..exceptions import NumericalError
 from ..inference.sites import Rows
 from ..progress import Progress
+from ..scoring import difference_interval
 from ..stopping import Stopping, TimeLimit
 from .methods import MOST_ROWS_FULL_BATCH
 
@@ -43,12 +44,17 @@ _LAST_SCORES = 0.1  # of a competitor's time, for its score and for what follows
 class Outcome(NamedTuple):
     """One competitor at the end of its fit."""
 
-    model: Any
-    nlp: float | None  # None: there was no time to score it
+    model: Any  # None: it could not be fitted
+    nlp_of_rows: Float[np.ndarray, " n"] | None  # None: there was no time for a score
     seconds: float
     seconds_to_start: float  # until its first moment: most of it is compiling
     stopped: bool  # by the user
     said: list[warnings.WarningMessage]
+
+    @property
+    def nlp(self) -> float:
+        """The mean over the judges; infinite without a score."""
+        return np.inf if self.nlp_of_rows is None else float(np.mean(self.nlp_of_rows))
 
 
 def held_out(signs: Float[np.ndarray, " N"], random_state: Any) -> Int[np.ndarray, " n"]:
@@ -84,30 +90,31 @@ class Contest:
         self.limit, self.interruption = stopping
 
     def winner(self) -> Any:
-        """The better one, fitted; its `contest_` has the score of each that was fitted."""
+        """The better one, fitted; its `contest_` has the score of each that was scored."""
         half = None if self.limit is None else TimeLimit(0.5 * self.limit.left())
         local = self._compete("local", half, _Follow(self, half, None))
-        if local.nlp is None or local.stopped:
-            return self._crowned(local, {"local": local.nlp}, local.said)
+        is_usable = local.model is not None
+        if is_usable and (local.stopped or local.nlp_of_rows is None):
+            return self._crowned(local, None)
         rest = None
         if self.limit is not None:
             rest = TimeLimit((1.0 - _LAST_SCORES) * self.limit.left())
         try:
             other = self._compete("sparse_kl", rest, _Follow(self, rest, local))
         except KeyboardInterrupt:
-            if not self.interruption.seen or local.nlp == np.inf:
-                raise  # at once means at once, or there is nothing to keep
-            return self._crowned(local._replace(stopped=True), {"local": local.nlp}, local.said)
-        scores = {"local": local.nlp, "sparse_kl": other.nlp}
-        if local.nlp == np.inf and other.nlp == np.inf:
+            if not (self.interruption.seen and is_usable):
+                raise
+            return self._crowned(local._replace(stopped=True), None)
+        if not is_usable and other.model is None:
             raise NumericalError(
                 "neither method='sparse_kl' nor method='local' could be fitted to these rows. Try "
                 "one of them by name; its error says more."
             )
-        best = other if other.nlp is not None and other.nlp < local.nlp else local
-        return self._crowned(best._replace(stopped=other.stopped), scores, best.said)
+        other_wins = not is_usable or other.nlp < local.nlp
+        best, worse = (other, local) if other_wins else (local, other)
+        return self._crowned(best._replace(stopped=other.stopped), worse)
 
-    def _compete(self, method: str, limit: TimeLimit | None, callback: Any) -> Outcome:
+    def _compete(self, method: str, limit: TimeLimit | None, callback: "_Follow") -> Outcome:
         model = clone(self.estimator).set_params(
             method=method,
             max_time=None if limit is None else limit.seconds,
@@ -118,16 +125,18 @@ class Contest:
         if self.estimator.checkpoint is not None:  # to each its own
             model.set_params(checkpoint=Path(self.estimator.checkpoint) / method)
         started = time.perf_counter()
+        score = None
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:
                 model.fit(self.X, self.labels, self.learned_weights)
-                nlp = self._nlp(model) if self._is_time_to_score(callback) else None
+                if self._is_time_to_score(callback):
+                    score = self._nlp_of_rows(model)
             except NumericalError:
-                nlp = np.inf
+                model = None
         seconds = time.perf_counter() - started
         stopped = self.interruption.seen or self.asked_to_stop
-        return Outcome(model, nlp, seconds, callback.seconds_to_start, stopped, list(said))
+        return Outcome(model, score, seconds, callback.seconds_to_start, stopped, list(said))
 
     def _is_time_to_score(self, of: "_Follow") -> bool:
         """And, for the first, to begin another one: else there is no need for a score."""
@@ -136,15 +145,16 @@ class Contest:
         needed = of.seconds_to_start if of.rival is None else 0.0
         return self.limit is None or self.limit.left() > needed
 
-    def _nlp(self, model: Any, most: int | None = None) -> float:
+    def _nlp_of_rows(self, model: Any, most: int | None = None) -> Float[np.ndarray, " n"]:
+        """Each judge's negative log probability, times its share of the weight."""
         some = slice(most)
         log_p = model.predict_log_proba(self.X_judges[some])
         log_p = log_p[np.arange(len(log_p)), self.positive[some].astype(int)]
-        total = np.sum(self.weights[some])
-        return float(-np.sum(self.weights[some] * log_p) / total) if total > 0 else 0.0
+        mean = np.mean(self.weights[some])
+        return -log_p * (self.weights[some] / mean if mean > 0 else 0.0)
 
-    def _crowned(self, best: Outcome, scores: dict[str, float | None], said: list[Any]) -> Any:
-        for warning in said:
+    def _crowned(self, best: Outcome, worse: Outcome | None) -> Any:
+        for warning in best.said:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
@@ -153,9 +163,10 @@ class Contest:
             self._add_judges(best)
         elif len(self.labels) <= _FEW_ROWS and not best.stopped:
             self._fit_again(best)
-        scored = {name: nlp for name, nlp in scores.items() if nlp is not None}
+        scored = [o for o in (best, worse) if o is not None and o.nlp_of_rows is not None]
         if scored:
-            model.contest_ = scored
+            model.contest_ = {outcome.model.method: outcome.nlp for outcome in scored}
+            model.contest_gain_ = _gain(best, worse)
         return model
 
     def _add_judges(self, best: Outcome) -> None:
@@ -170,8 +181,9 @@ class Contest:
         signs = np.where(self.positive[counted], 1.0, -1.0)
         rows = Rows(model._standardiser(self.X_judges[counted]), signs, self.weights[counted])
         model.posterior_ = model.posterior_.extended(rows)
+        model.stored_rows_ = len(model.posterior_.points)
         nlp = best.nlp
-        if nlp is None:
+        if best.nlp_of_rows is None:
             nlp = -model.log_evidence_ / float(np.sum(self.learned_weights))
         model.log_evidence_ -= nlp * weight
 
@@ -223,8 +235,19 @@ class _Follow:
             return False
         self._looked = now.seconds
         factor, more = _FAR_BEHIND
-        assert rival.nlp is not None
-        return self._contest._nlp(now.model(), _WATCHED) > factor * rival.nlp + more
+        nlp = float(np.mean(self._contest._nlp_of_rows(now.model(), _WATCHED)))
+        return nlp > factor * rival.nlp + more
+
+
+def _gain(best: Outcome, worse: Outcome | None) -> dict[str, Any] | None:
+    """By how much the winner is ahead on the judges' rows; None if the other has no score."""
+    if worse is None or worse.nlp_of_rows is None or best.nlp_of_rows is None:
+        return None
+    return {
+        "nlp": worse.nlp - best.nlp,
+        "interval": [*difference_interval(worse.nlp_of_rows, best.nlp_of_rows)],
+        "rows": len(best.nlp_of_rows),
+    }
 
 
 def competes(estimator: Any, n_rows: int) -> bool:
@@ -234,6 +257,7 @@ def competes(estimator: Any, n_rows: int) -> bool:
     return (
         estimator.method == "auto"
         and n_rows > FEWEST_ROWS
+        and estimator.store_rows
         and estimator.n_inducing == "auto"
         and estimator.inducing_points is None
         and estimator.n_neighbors == "auto"

@@ -19,10 +19,12 @@ def set_attributes(
 ) -> None:
     """The attributes that end in an underscore; what they mean is in the estimators' docstrings."""
     standardiser = estimator._standardiser
-    estimator.__dict__.pop("contest_", None)  # of an earlier fit
+    for name in ("contest_", "contest_gain_"):  # of an earlier fit
+        estimator.__dict__.pop(name, None)
     estimator.method_ = method.name
     estimator._likelihood = fitted.model.likelihood
     estimator.posterior_ = fitted.posterior
+    estimator.stored_rows_ = fitted.stored_rows
     estimator.kernel_ = fitted.model.kernel
     set_points(estimator)
     gradient = fitted.gradient

@@ -36,6 +36,7 @@ from .minibatches import (
     start_of,
     starting_model,
 )
+from .stored_rows import n_stored
 
 _WIDE = np.dtype(np.float64)
 _SAMPLE_ITERATIONS = 200
@@ -72,8 +73,11 @@ def fit_table_in_rounds(
                 start = _start_from_sample(start, problem, summation, reporter)
             run = RoundsRun(summation, start, seed, checkpoints, saved)
             if on_all_rows:
-                return fit_in_rounds(run, problem, reporter), reporter
-            return fit_in_sampled_rounds(run, plan, table.n_rows, problem, reporter), reporter
+                fitted = fit_in_rounds(run, problem, reporter)
+            else:
+                fitted = fit_in_sampled_rounds(run, plan, table.n_rows, problem, reporter)
+            stored = n_stored(way.method, fitted.posterior, sample.X)
+            return fitted._replace(stored_rows=stored), reporter
 
 
 class _Silent(NamedTuple):

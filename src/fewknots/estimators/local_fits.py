@@ -83,7 +83,8 @@ def fit_neighbours(
         resumed=saved,
     )
     with computing_in(dtype), estimator._reporter(way, way.plan.steps) as reporter:
-        return fit_local(run, reporter), reporter
+        fitted = fit_local(run, reporter)
+        return fitted._replace(stored_rows=len(fitted.posterior.points)), reporter
 
 
 def with_more_rows(posterior: LocalPosterior, rows: Rows) -> tuple[LocalPosterior, float]:

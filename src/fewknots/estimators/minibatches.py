@@ -38,6 +38,7 @@ from ..training.steps import Naturals, base_of, precision_dtype, prior_base
 from ..training.stochastic import Run, Start, fit_stochastic
 from ..training.summation import MemorySums, Summation
 from .methods import Way
+from .stored_rows import n_stored
 
 _SAMPLE_ROWS = 10_000  # at least, to see how the inputs spread and choose inducing points from
 _SAMPLE_PER_POINT = 20
@@ -181,7 +182,9 @@ def fit_table(
         reporter = stack.enter_context(estimator._reporter(way, plan.steps))
         plan = plan._replace(warm=warm is not None)
         run = Run(plan, feed, start, seed, held_out, checkpoints, saved)
-        return fit_stochastic(run, problem, reporter), reporter
+        fitted = fit_stochastic(run, problem, reporter)
+        stored = n_stored(way.method, fitted.posterior, sample.X)
+        return fitted._replace(stored_rows=stored), reporter
 
 
 def update(
@@ -224,6 +227,7 @@ def problem_of(
         max_iter=way.plan.steps,
         tol=float(estimator.tol),
         rng=np.random.RandomState(seed),
+        off_rows=not estimator.store_rows,
     )
 
 

@@ -16,6 +16,7 @@ from ..likelihoods import Gaussian
 from .base import GPEstimator, Targets
 from .methods import REGRESSION, Way, check_inducing, way_to_regress
 from .parameters import number, one_of, switch
+from .stored_rows import check_stores_none
 from .training_data import check_not_negative
 
 _MOST_ROWS_EXACT = 1000
@@ -28,11 +29,13 @@ class GPRegressor(RegressorMixin, GPEstimator):
     Parameters
     ----------
     kernel, ard, n_inducing, inducing_points, inducing_init, learn_kernel, learn_inducing,
-    max_iter, tol, jitter, dtype, device, random_state, verbose, callback : as in `GPClassifier`.
+    store_rows, max_iter, tol, jitter, dtype, device, random_state, verbose, callback :
+        as in `GPClassifier`.
     method : {"auto", "exact", "titsias", "svi"}, default "auto"
         "exact": the whole Gaussian process, O(N³). "titsias": the variational bound held by
         inducing points, O(NM²) (eq. titsias). "svi": the same bound with q(u) searched for instead
-        of solved (eq. svigp). "auto": exact up to 1000 rows unless inducing points are asked for.
+        of solved (eq. svigp). "auto": exact up to 1000 rows unless inducing points are asked for
+        or store_rows=False.
     noise : float or None, default None
         The noise variance to start from, in the units of y²; None: a tenth of the variance of y.
     learn_noise : bool, default True
@@ -45,7 +48,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     ----------
     noise_ : float, the learned noise variance, in the units of y²
     kernel_, posterior_, log_evidence_, evidence_is_bound_, evidence_gradient_, n_iter_,
-    converged_, history_, n_features_in_, feature_names_in_ : as in `GPClassifier`.
+    converged_, history_, stored_rows_, n_features_in_, feature_names_in_ : as in `GPClassifier`.
     inducing_points_ : for "titsias" and "svi"
     method_ : str, what "auto" chose
 
@@ -73,6 +76,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         inducing_init="kmeans",
         learn_kernel=True,
         learn_inducing=True,
+        store_rows=True,
         max_iter=None,
         tol=1e-5,
         standardize=True,
@@ -93,6 +97,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.inducing_init = inducing_init
         self.learn_kernel = learn_kernel
         self.learn_inducing = learn_inducing
+        self.store_rows = store_rows
         self.max_iter = max_iter
         self.tol = tol
         self.standardize = standardize
@@ -143,8 +148,10 @@ class GPRegressor(RegressorMixin, GPEstimator):
         name = self.method
         if name == "auto":
             wanted = self.n_inducing != "auto" or self.inducing_points is not None
-            name = "titsias" if wanted or n_rows > _MOST_ROWS_EXACT else "exact"
+            sparse = wanted or n_rows > _MOST_ROWS_EXACT or not self.store_rows
+            name = "titsias" if sparse else "exact"
         way = way_to_regress(name)
+        check_stores_none(way.method, self.store_rows)
         check_inducing(way.method, self.n_inducing, self.inducing_points)
         return way
 

@@ -145,16 +145,18 @@ class StreamingFits(GPEstimator):
         rows = Rows(self._standardiser(X), signs, weights)
         if isinstance(self.posterior_, LocalPosterior):
             self.posterior_, self.log_evidence_ = with_more_rows(self.posterior_, rows)
+            self.stored_rows_ = len(self.posterior_.points)
             return
         warm = Warm(self.kernel_, self.posterior_, self._standardiser)
         plan = Plan("natural_gradient", min(len(X), _UPDATE_BATCH), _UPDATE_STEPS)
         way = Way(SparseKL(), plan=plan)
-        so_far = self.log_evidence_
+        so_far, stored_rows = self.log_evidence_, self.stored_rows_
         fitted, reporter = update(self, rows, warm, way, self._likelihood)
         self._keep(fitted, way, reporter)
         # log p(new, old) = log p(old) + log p(new | old); the last given a posterior that is
         # itself approximate, so that the sum is close to a bound but no longer one.
         self.log_evidence_ += so_far
+        self.stored_rows_ = stored_rows  # the points stay where they are
         self.evidence_is_bound_ = False
 
     def predict_stream(

@@ -12,6 +12,7 @@ from .. import inducing
 from ..data.standardise import Standardiser
 from ..exceptions import InputWarning
 from ..kernels import Kernel
+from .stored_rows import check_points_are_no_rows
 
 _FEW_ROWS = 20_000
 
@@ -111,10 +112,12 @@ def starting_points(
     weights: Float[np.ndarray, " N"],
     rng: np.random.RandomState,
     n_rows: int | None = None,
+    on_rows: bool = True,
 ) -> Float[np.ndarray, "M D"]:
     """Where the inducing points start: the user's, brought to X's units, or chosen from X.
 
     n_rows : how many rows there are if X is only a sample of them.
+    on_rows : whether they may be rows of X.
     """
     if inducing_points is not None:
         Z = np.asarray(inducing_points, np.float64)
@@ -125,7 +128,10 @@ def starting_points(
             )
         if not np.all(np.isfinite(Z)):
             raise ValueError("inducing_points holds NaN or infinity.")
-        return standardiser(Z)
+        Z = standardiser(Z)
+        if not on_rows:
+            check_points_are_no_rows(Z, X)
+        return Z
     # Among many rows there are enough distinct ones, and sorting them would take long.
     whole = len(X) if n_rows is None else n_rows
     distinct = np.unique(X, axis=0) if whole <= _FEW_ROWS else X
@@ -143,5 +149,7 @@ def starting_points(
             )
             count = len(distinct)
     if count == len(distinct):
-        return distinct
-    return inducing.choose(method, kernel, X, weights, count, rng)
+        chosen = distinct
+    else:
+        chosen = inducing.choose(method, kernel, X, weights, count, rng)
+    return chosen if on_rows else inducing.displaced(chosen, X, rng)

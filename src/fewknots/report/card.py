@@ -12,7 +12,7 @@ from .numbers import cell, counted, short
 from .tables import facts
 
 _PACKAGES = ("jax", "numpy", "scikit-learn", "scipy")
-_SAID_ELSEWHERE = ("target", "n_rows", "model_file")
+_SAID_ELSEWHERE = ("target", "n_rows", "model_file", "checked_on")
 
 
 def model_card(evidence: Evidence) -> Markup:

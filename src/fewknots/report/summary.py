@@ -10,6 +10,7 @@ from .numbers import counted, percent, short
 from .tables import Entry, table
 
 MODEL = "Gaussian process"
+_NOT_KNOWN = "Whether the model learned from these rows cannot be known here."
 _RESAMPLED_ROWS = 10_000_000  # in all, which take some seconds
 _FEWEST_RESAMPLES, _MOST_RESAMPLES = 40, 200
 _HEADINGS = {
@@ -44,10 +45,10 @@ def task(evidence: Evidence) -> Markup:
         " rather than ",
         element("b", negative),
         f", predicted from {counted(n_inputs, 'input')} and checked on "
-        f"{counted(n_rows, 'row')} that were held out, "
-        f"{percent(float(evidence.y.mean()))} of them ",
+        f"{counted(n_rows, 'row')}, {percent(float(evidence.y.mean()))} of them ",
         element("b", positive),
-        f". The model is a Gaussian process held by {held_by(classifier)}",
+        f". {evidence.about.get('checked_on', _NOT_KNOWN)} ",
+        f"The model is a Gaussian process held by {held_by(classifier)}",
         _learned_from(evidence),
         f" ({classifier.method_}, {classifier.likelihood} link).",
         class_="task",

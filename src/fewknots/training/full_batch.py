@@ -57,6 +57,7 @@ class Problem:
     tol: float  # nats per unit of weight that ten iterations must gain
     rng: np.random.RandomState
     memory: Any = None  # where the method starts, if not at its own beginning
+    off_rows: bool = False  # inducing points are never put on a row as it is
 
     @property
     def plateau_gain(self) -> float:
@@ -88,6 +89,7 @@ class Fitted(NamedTuple):
     status: Status
     jitter: float
     is_estimate: bool = False  # the evidence is extrapolated from some of the rows
+    stored_rows: int | None = None  # points of the posterior that are rows; None: nobody looked
 
 
 class Evaluation(NamedTuple):
@@ -200,6 +202,7 @@ class _CollapsedEvidence:
             np.asarray(self.memory.precision)[rows],
             model.Z,
             self.problem.rng,
+            self.problem.off_rows,
         )
         if moves == 0:
             return model, False

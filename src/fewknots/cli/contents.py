@@ -1,0 +1,71 @@
+"""What a model file holds, and how its method was chosen, in words."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..table_model import TableModel
+
+_HELD_BY_ROWS = ("full_kl", "ep", "mean_field", "laplace", "ivm", "exact")
+
+
+def method_in_words(estimator: Any) -> str:
+    """Which method it is and, if several competed, by how much it won."""
+    method = estimator.method_
+    contest, gain = getattr(estimator, "contest_", None), getattr(estimator, "contest_gain_", None)
+    if contest is None:
+        return str(method)
+    others = " and ".join(name for name in contest if name != method)
+    if not others:
+        return f"{method}; the fit was stopped before another method could compete"
+    if gain is None:
+        return f"{method}; {others} could not be fitted to these rows"
+    low, high = gain["interval"]
+    unsure = ": these rows do not tell which is better" if low <= 0.0 <= high else ""
+    return (
+        f"{method}, which won against {others} by {gain['nlp']:.4f} nats a row on "
+        f"{gain['rows']:,} rows kept apart for that (95 % interval: {low:.4f} to {high:.4f}"
+        f"{unsure})"
+    )
+
+
+def contents_in_words(estimator: Any, table: "TableModel | None") -> str:
+    """Which rows, or what of them, one gets with the file."""
+    said = _points(estimator)
+    if stored_rows(estimator):
+        option = "store_rows=False" if table is None else "--no-rows"
+        said += f" ({option} avoids this)"
+    if table is not None:
+        if table.learned is not None:
+            said += (
+                "; and a fingerprint of each row it learned from, by which a row that is at hand "
+                "is known again"
+            )
+        if any(column.kind == "text" for column in table.recipe.columns):
+            said += "; and the more frequent words of the text columns"
+    return f"{said}."
+
+
+def stored_rows(estimator: Any) -> int | None:
+    """How many rows of the fit the model holds as they are; None if nobody knows."""
+    if estimator.stored_rows_ is None and estimator.method_ in ("local", *_HELD_BY_ROWS):
+        return len(estimator.posterior_.points)  # a file of an older version
+    return estimator.stored_rows_
+
+
+def _points(estimator: Any) -> str:
+    n, stored, method = len(estimator.posterior_.points), stored_rows(estimator), estimator.method_
+    if method == "local":
+        return (
+            f"{n:,} rows of the table, as numbers, since method 'local' looks its neighbours up "
+            "among them: who gets the file gets these rows"
+        )
+    if method in _HELD_BY_ROWS:
+        return (
+            f"{n:,} rows of the table, as numbers, which hold the posterior of method {method!r}: "
+            "who gets the file gets these rows"
+        )
+    if stored is None:
+        return f"{n:,} inducing points; whether some are rows of the table is not known"
+    if stored:
+        return f"{n:,} inducing points, {stored:,} of which are rows of the table, as numbers"
+    return f"{n:,} inducing points; none of them is a row of the table"

@@ -1,0 +1,89 @@
+"""The files that a model was fitted to: where they are, seen from the model file.
+
+Their places are kept relative to the model file, so that a folder with both can be moved. Nothing
+is read from them unless a command is asked to score the rows held out at the fit.
+"""
+
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..table_model import TableModel
+
+# Where a fit was done and kept, which is no part of what was asked for.
+_NOT_OF_THE_TASK = frozenset(
+    ("sources", "target", "out", "no_rows", "as_json", "debug", "checkpoint", "resume")
+)
+
+
+def places_of(sources: Sequence[str], model: Path) -> list[str] | None:
+    """The sources as a model file names them; None for standard input, which nobody has again."""
+    from ..data.standard_input import STANDARD_INPUT
+
+    if STANDARD_INPUT in sources:
+        return None
+    folder = model.parent.absolute()
+    return [_seen_from(folder, source) for source in sources]
+
+
+def own_files(model: "TableModel", path: Path) -> list[str]:
+    """The files of the fit, which must still be there."""
+    from ..data.table_files import paths_of
+    from ..exceptions import DataError
+
+    places = _texts(model.about.get("source"))
+    if places is None:
+        raise DataError(
+            f"{path} does not say which files it was fitted to, or it was fitted to standard "
+            "input. Give a file of labelled rows."
+        )
+    files = _from_here(places, path)
+    try:
+        paths_of(files)
+    except DataError as error:
+        raise DataError(
+            f"the rows that {path} was fitted to are not where they were ({error}) Give a file of "
+            "labelled rows."
+        ) from error
+    return files
+
+
+def task_options(context: Any) -> list[str]:
+    """The options of a command that say what to learn, as one would type them."""
+    typed: list[str] = []
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name)
+        if parameter.name in _NOT_OF_THE_TASK or value == parameter.get_default(context):
+            continue
+        for one in value if isinstance(value, list | tuple) else [value]:
+            typed += [parameter.opts[0], *([] if one is True else [str(one)])]
+    return typed
+
+
+def command_without_rows(model: "TableModel", path: Path) -> str:
+    """The command that fits such a model again, without rows in it."""
+    places = _texts(model.about.get("source"))
+    files = ["SOURCE"] if places is None else _from_here(places, path)
+    options = _texts(model.about.get("options")) or []
+    words = [*files, "--target", model.target, *options, "--no-rows", "--out", str(path)]
+    return f"fewknots fit {shlex.join(words)}"
+
+
+def _seen_from(folder: Path, source: str) -> str:
+    try:
+        return os.path.relpath(source, folder)
+    except ValueError:  # on another drive
+        return os.path.abspath(source)
+
+
+def _from_here(places: Sequence[str], model: Path) -> list[str]:
+    return [os.path.normpath(model.parent / place) for place in places]
+
+
+def _texts(value: Any) -> list[str] | None:
+    """What a model file says, if it is a list of texts."""
+    proper = isinstance(value, list) and value and all(isinstance(text, str) for text in value)
+    return value if proper else None
