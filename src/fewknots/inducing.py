@@ -19,11 +19,11 @@ The least useful points go where the most is to be gained, as long as the gain i
 Both put points on rows. Where a model is to hold no row as it is, they are **displaced** a little.
 """
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
 from .kernels import Kernel
+from .precision import compiled
 
 METHODS = ("kmeans", "greedy", "random")
 _MOST_AUTOMATIC = 1000
@@ -188,11 +188,11 @@ def _sample(n_rows, size, weights, rng):
     return np.sort(rng.choice(n_rows, size, replace=False, p=weights / weights.sum()))
 
 
-@jax.jit
+@compiled
 def _matrix(kernel, A, B):
     return kernel(A, B)
 
 
-@jax.jit
+@compiled
 def _diagonal(kernel, A):
     return kernel.diagonal(A)

@@ -15,6 +15,8 @@ import jax
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from .stopping import holding_back
+
 DTypeName = str | type | np.dtype | None
 DEVICES = ("auto", "cpu", "gpu")
 Number = TypeVar("Number", int, float)
@@ -107,7 +109,8 @@ def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., An
 
     @wraps(function)
     def call(*values: Any) -> Any:
-        return (on_cpu if current_platform() == "cpu" else on_gpu())(*values)
+        with holding_back():
+            return (on_cpu if current_platform() == "cpu" else on_gpu())(*values)
 
     return call
 

@@ -87,10 +87,15 @@ class Interruption:
     def __init__(self) -> None:
         self.seen = False
         self.can_keep = False  # whether something was learned that can be kept
+        self.held_back = False  # a program is running that must not be left in the middle
+        self.waiting = False  # it came meanwhile
         self.listeners = 0  # one inside the other
 
     def interrupt(self) -> None:
         """The user asks for the end."""
+        if self.held_back:
+            self.waiting = True
+            return
         if self.seen or not self.can_keep:
             raise KeyboardInterrupt
         self.seen = True
@@ -126,6 +131,28 @@ def listening() -> Iterator[Interruption]:
         interruption.listeners -= 1
         if outermost:
             _listening = None
+
+
+@contextmanager
+def holding_back() -> Iterator[None]:
+    """Within the block Ctrl-C waits, for the block is short or cannot be left in the middle.
+
+    An exception in the midst of JAX's own code can leave it in a state in which the process crashes
+    when it ends.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    interruption = _listening if in_main else None
+    if interruption is None or interruption.held_back:
+        yield
+        return
+    interruption.held_back = True
+    try:
+        yield
+    finally:
+        interruption.held_back = False
+        if interruption.waiting:
+            interruption.waiting = False
+            interruption.interrupt()
 
 
 def interrupt(frame: FrameType | None) -> None:

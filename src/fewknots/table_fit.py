@@ -163,7 +163,7 @@ def compared(
 
     On fewer than all when the time is up before; on none after Ctrl-C.
     """
-    found = []
+    found: list[np.ndarray] = []
     with listening() as interruption:
         for some in row_slices(len(rows.y), _SCORED_AT_ONCE):
             if interruption.seen or (found and limit is not None and limit.is_over()):

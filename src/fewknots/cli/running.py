@@ -22,7 +22,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from ..stopping import interrupt
+from ..stopping import interrupt, listening
 
 FAILED, MISUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 _DEBUG = "--debug"
@@ -33,7 +33,8 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with listening():  # so that it waits until a program of JAX's is over
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             say("fewknots: interrupted; no output was written.")
             raise typer.Exit(exit_code_of_interruption()) from None

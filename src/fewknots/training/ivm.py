@@ -8,8 +8,8 @@ at random, whose evidence is fair, and the rows are chosen once, for that kernel
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..inference.ivm import Filtered, choose_rows
 from ..inference.priors import FullPrior
 from ..inference.sites import Rows, log_partition
 from ..optimize.lbfgsb import Status
+from ..precision import compiled
 from ..progress import Report
 from .full_batch import Fitted, Problem, fit_collapsed
 from .parameters import Learned
@@ -60,7 +61,7 @@ def _taken(rows: Rows, indices: np.ndarray) -> Rows:
     return Rows(*(np.asarray(column)[indices] for column in rows))
 
 
-@jax.jit(static_argnames="count")
+@partial(compiled, static_argnums=3)
 def _filter(kernel, likelihood, rows: Rows, count: int):
     """The rows, and what must be added to the log partition of their sites to get log Z."""
     chosen = choose_rows(kernel, likelihood, rows, count)
