@@ -19,6 +19,7 @@ from .neighbourhood import Covariances, Labelled, factorised, shrunk, times
 from .settled import Matrix, Sensitivity, Settled, by_row
 
 _MOST_STEPS = 50
+_SMALLEST_STEP = 1e-3
 _ROUGH_STEPS = 5
 _CONJUGATE_STEPS = 8
 
@@ -74,7 +75,10 @@ def laplace(
             jnp.max(jnp.abs(more_centred), axis=1),
             state.steps,
         )
-        halved = state._replace(step=0.5 * state.step)
+        # A step that is still a loss when it is this short is lost to rounding: nothing is left.
+        shorter = 0.5 * state.step
+        left = jnp.where(shorter < _SMALLEST_STEP, 0.0, state.left)
+        halved = state._replace(step=shorter, left=left)
         chosen = jax.tree.map(lambda a, b: _where(taken, a, b), new, halved)
         return chosen._replace(steps=state.steps + 1)
 

@@ -226,7 +226,7 @@ class _Training:
                 break
             found = self._score(rows)
             data_term += float(found.data_term)  # in float64, whatever a block is in
-            weight += float(np.sum(rows.weights, dtype=np.float64))
+            weight += float(np.sum(np.asarray(rows.weights), dtype=np.float64))
         assert found is not None
         fitted = self._fitted(found, data_term - float(found.divergence), status)
         return fitted._replace(is_estimate=is_estimate)

@@ -1,0 +1,307 @@
+"""Ending a fit early: the clock, Ctrl-C, SIGTERM. Real signals, real processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from fewknots import GPClassifier, GPRegressor
+from fewknots.exceptions import InterruptedFitWarning
+from fewknots.stopping import (
+    Interruption,
+    StoppedEarly,
+    TimeLimit,
+    holding_back,
+    listening,
+    raise_if_interrupted,
+    to_the_end,
+)
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(300, 2))
+y = X[:, 0] + 0.3 * RNG.normal(size=300) > 0
+
+
+def long_ago(seconds, used):
+    """A limit of which some seconds are used."""
+    return TimeLimit(seconds, time.perf_counter() - used)
+
+
+# --- the clock ------------------------------------------------------------------------------------
+
+
+def test_the_share_of_training_is_counted_from_the_first_steps_to_the_last_scores():
+    limit = long_ago(1000.0, used=400.0)  # which went into compiling
+    assert limit.share() == 0.0
+    limit.begin_training()
+    assert limit.share() < 0.01
+    assert limit.training_seconds == pytest.approx(600.0, abs=5.0)
+    limit._training_began -= 150.0
+    assert limit.share() == pytest.approx(150.0 / 750.0, abs=0.01)
+    limit.reserve = 450.0
+    assert limit.share() == pytest.approx(150.0 / 300.0, abs=0.02)
+    limit.reserve = 700.0
+    assert limit.share() == 1.0
+    assert not limit.is_over()
+
+
+def test_a_limit_is_over_at_its_end():
+    limit = long_ago(10.0, used=11.0)
+    assert limit.is_over()
+    assert limit.left() == 0.0
+    limit.begin_training()
+    assert limit.share() == 1.0
+
+
+def test_a_run_that_is_taken_up_has_used_its_earlier_seconds():
+    limit = TimeLimit(1000.0)
+    limit.take_up(250.0)
+    assert limit.left() == pytest.approx(750.0, abs=5.0)
+    assert limit.share() == pytest.approx(0.25, abs=0.01)
+    assert limit.seconds == pytest.approx(1000.0)
+
+
+class SlowToRead:
+    """Rows that take a while to become an array."""
+
+    def __init__(self, rows, seconds):
+        self.rows, self.seconds = rows, seconds
+
+    def __array__(self, dtype=None, copy=None):
+        time.sleep(self.seconds)
+        return np.asarray(self.rows, dtype)
+
+
+@pytest.mark.parametrize(
+    ("way", "fewest"),
+    [
+        ({"n_inducing": 8}, 1),
+        ({"n_inducing": 8, "optimizer": "natural_gradient"}, 5),
+        ({"method": "local"}, 10),
+    ],
+)
+def test_max_time_counts_from_the_call_of_fit(way, fewest):
+    """Reading takes all of the time: what is left is the least that a fit can do."""
+    late = GPClassifier(max_time=0.5, random_state=0, **way).fit(SlowToRead(X, 0.6), y)
+    assert late.n_iter_ <= fewest
+    assert not late.converged_ or "optimizer" in way or way == {"method": "local"}
+    assert np.isfinite(late.log_evidence_)
+    assert np.isfinite(late.predict_proba(X)).all()
+
+
+def test_without_time_for_a_contest_there_is_none():
+    rows = RNG.normal(size=(2500, 3))
+    clf = GPClassifier(max_time=1e-3, random_state=0).fit(rows, rows[:, 0] > 0)
+    assert clf.method_ == "local"
+    assert clf.n_iter_ <= 10
+    assert not hasattr(clf, "contest_")
+    assert len(clf.posterior_.points) == 2500
+    assert np.isfinite(clf.log_evidence_)
+
+
+def test_without_time_for_all_rows_the_evidence_is_an_estimate():
+    rows = RNG.normal(size=(40_000, 2))
+    labels = rows[:, 0] + 0.3 * RNG.normal(size=len(rows)) > 0
+    way = {"method": "sparse_kl", "n_inducing": 8, "optimizer": "natural_gradient"}
+    clf = GPClassifier(max_time=1e-3, random_state=0, **way).fit(rows, labels)
+    assert not clf.evidence_is_bound_
+    whole = GPClassifier(max_iter=5, random_state=0, **way).fit(rows, labels)
+    assert whole.evidence_is_bound_
+    assert clf.log_evidence_ == pytest.approx(whole.log_evidence_, rel=0.1)
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ctrl_c():
+    """As in a program of the user's own: pytest has a handler that is not ours to replace."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: os.kill(os.getpid(), signal.SIGINT)
+    signal.signal(signal.SIGINT, before)
+
+
+def test_before_there_is_anything_to_keep_it_raises(ctrl_c):
+    with listening() as interruption, pytest.raises(KeyboardInterrupt):
+        ctrl_c()
+    assert not interruption.seen
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_first_is_remembered_and_the_second_raises(ctrl_c):
+    with listening() as outer, listening() as inner:
+        assert inner is outer
+        inner.can_keep = True
+        ctrl_c()
+        assert outer.seen
+        with pytest.raises(StoppedEarly):
+            raise_if_interrupted()
+        with to_the_end():
+            raise_if_interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            ctrl_c()
+
+
+def test_it_waits_until_a_program_is_over(ctrl_c):
+    done = []
+
+    def program():
+        with holding_back():
+            ctrl_c()
+            with holding_back():
+                done.append("inner")
+            done.append("outer")
+        done.append("never")
+
+    with listening(), pytest.raises(KeyboardInterrupt):
+        program()
+    assert done == ["inner", "outer"]
+
+
+def test_other_peoples_handlers_are_theirs():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda *_: heard.append("theirs"))
+    try:
+        with listening() as interruption:
+            interruption.can_keep = True
+            os.kill(os.getpid(), signal.SIGINT)
+            assert heard == ["theirs"]
+            assert not interruption.seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_thread_does_not_listen(ctrl_c):
+    found = []
+
+    def elsewhere():
+        with listening() as interruption:
+            found.append(interruption)
+
+    with listening() as ours:
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+    assert found[0] is not ours
+    assert isinstance(found[0], Interruption)
+
+
+WAYS = [
+    {"n_inducing": 8, "method": "sparse_kl"},
+    {"n_inducing": 8, "method": "sparse_kl", "optimizer": "lbfgs"},
+    {"n_inducing": 8, "method": "sparse_kl", "optimizer": "scg"},
+    {"n_inducing": 8, "optimizer": "natural_gradient", "tol": 0.0},
+    {"n_inducing": 8, "optimizer": "rounds", "tol": 0.0},
+    {"method": "local", "tol": 0.0},
+    {"method": "full_kl"},
+    {"method": "ep"},
+    {"method": "sparse_mean_field", "n_inducing": 8},
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(map(str, way.values())))
+def test_every_fit_ends_with_what_it_has(way, ctrl_c):
+    moments = []
+
+    def interrupt_at_the_second(progress):
+        moments.append(progress)
+        if len(moments) == 2:
+            ctrl_c()
+
+    with pytest.warns(InterruptedFitWarning, match="interrupted after") as said:
+        clf = GPClassifier(random_state=0, callback=interrupt_at_the_second, **way).fit(X, y)
+    assert len(moments) == 2
+    assert clf.n_iter_ == moments[-1].iteration
+    assert not clf.converged_
+    assert np.isfinite(clf.predict_proba(X)).all()
+    assert said[0].filename == __file__
+
+
+def test_a_regressor_too(ctrl_c):
+    with pytest.warns(InterruptedFitWarning):
+        fitted = GPRegressor(n_inducing=8, random_state=0, callback=lambda _: ctrl_c()).fit(
+            X, X[:, 0]
+        )
+    assert fitted.n_iter_ == 1
+
+
+def test_a_second_one_leaves_the_old_model(ctrl_c):
+    clf = GPClassifier(n_inducing=8, random_state=0).fit(X, y)
+    before = clf.predict_proba(X)
+
+    def insist(progress):
+        ctrl_c()
+        ctrl_c()
+
+    clf.set_params(callback=insist)
+    with pytest.raises(KeyboardInterrupt):
+        clf.fit(X, ~y)
+    np.testing.assert_array_equal(clf.predict_proba(X), before)
+
+
+# Fits a contest once undisturbed, then again and again with a Ctrl-C that comes later each time:
+# in the first fit, between the two, while the second one compiles, after the last report.
+CONTEST = """
+    import os, signal, sys, threading, time, warnings
+    import numpy as np
+    from fewknots import GPClassifier, InterruptedFitWarning
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2200, 3))
+    y = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=len(X)) > 1
+
+    def fit(share, whole):
+        moments = []
+        timer = threading.Timer(share * whole, os.kill, (os.getpid(), signal.SIGINT))
+        timer.daemon = True
+        clf = GPClassifier(random_state=0, callback=lambda now: moments.append(now) and False)
+        outcome = "not heard"
+        started = time.perf_counter()
+        try:
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                if share is not None and whole: timer.start()
+                clf.fit(X, y)
+            seconds = time.perf_counter() - started
+            if any(issubclass(w.category, InterruptedFitWarning) for w in said):
+                outcome = "kept"
+            elif whole:
+                timer.join()
+                time.sleep(0.2)
+        except KeyboardInterrupt:
+            seconds = time.perf_counter() - started
+            outcome = "raised after the fit" if hasattr(clf, "posterior_") else "raised"
+        if hasattr(clf, "posterior_"):
+            assert np.isfinite(clf.predict_proba(X[:5])).all()
+            assert clf.get_params()["method"] == "auto"
+        print(outcome, len(moments), flush=True)
+        return seconds
+
+    fit(0.0, 0.0)  # compiles
+    whole = fit(0.0, 0.0)
+    for share in (0.05, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97):
+        fit(share, whole)
+"""
+
+
+def test_nothing_is_lost_wherever_it_comes_in_a_contest():
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(CONTEST)],
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr
+    undisturbed, *outcomes = done.stdout.splitlines()[1:]
+    assert undisturbed.startswith("not heard")
+    for outcome in outcomes:
+        what, n_moments = outcome.rsplit(" ", 1)
+        # never swallowed, and never lost once there was something to keep
+        assert what in ("kept", "raised after the fit") or (what, n_moments) == ("raised", "0")
+    assert any(outcome.startswith("kept") for outcome in outcomes)
