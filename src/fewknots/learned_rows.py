@@ -54,6 +54,13 @@ class LearnedRows:
         rank[np.argsort(code, kind="stable")] = np.arange(len(entries)) - np.repeat(first, given)
         return rank >= (given - n_new)[code]
 
+    def equals(self, other: "LearnedRows") -> bool:
+        """Whether these are prints of the same rows, made in the same way."""
+        same_rows = np.array_equal(self.entries, other.entries)
+        return (
+            same_rows and self.prints == other.prints and np.array_equal(self.counts, other.counts)
+        )
+
     def alike(self) -> float:
         """The share of these rows whose inputs equal those of another one.
 

@@ -2,7 +2,7 @@
 
 A model knows the rows of its fit again (learned_rows.py). So a file may hold some of them, or all:
 they are counted, said and left out. Without a file, the rows are those that the fit held out, read
-again from where the fit had them (`Source`).
+again from where the fit had them.
 
 Files are read twice: of equal rows it is not known which are new before all have been seen.
 """
@@ -16,10 +16,12 @@ from jaxtyping import Bool
 
 from .data.hold_out import Lot
 from .exceptions import DataError, ModelFileError
+from .learned_rows import LearnedRowsCounter
+from .overlap import Overlap
+from .overlap import rows as counted
 from .recipe.header import field, finite
 from .table_model import TableModel, TableRows
 
-_NOTABLY_ALIKE = 0.01  # a share of the rows of the fit that equal another one
 Watch = Callable[[str, int], None]
 
 
@@ -53,69 +55,37 @@ class RowsToScore(NamedTuple):
                 yield TableRows(rows.X[taken], rows.y[taken], raw, rows.place)
 
 
-class _Given(NamedTuple):
-    """What one pass over files tells of their rows."""
-
-    chosen: Bool[np.ndarray, " N"]  # those that have prints
-    entries: np.ndarray  # the prints and labels of these
-
-
 def new_rows(model: TableModel, files: Any, all_rows: bool, watch: Watch) -> RowsToScore:
     """Those rows of files that the model has not learned from; with `all_rows` all of them."""
-    if model.learned is None:
-        return _not_known(model, files, watch)
-    given = _given(model, files, watch)
-    n, share = len(given.chosen), model.learned.prints.share
-    new = model.learned.new(given.entries)
-    checked, learned_from = len(new), int(np.count_nonzero(~new))
-    if checked and share < 1.0:
-        learned_from = round(n * learned_from / checked)
-    if checked == 0:
-        words = f"{_rows(n)}. {_cannot_know(share)}"
-        return RowsToScore(model, files, n, None, np.ones(n, bool), words, words)
-    about = "about " if share < 1.0 else ""
-    if all_rows or new.all():
-        if new.all():
-            words = note = f"{_rows(n)}, none of which the model learned from."
-            if share < 1.0:
-                words = note = (
-                    f"{_rows(n)}. The model learned from none of the {checked:,} of them that can "
-                    "be checked."
-                )
-        else:
-            words = (
-                f"All {_rows(n)} given. The model learned from {about}{learned_from:,} of them, so "
-                "these scores may look better than those of new rows."
-            )
-            note = f"{words} Without --all-rows only the others are scored."
-        return RowsToScore(model, files, n, learned_from, np.ones(n, bool), words, note)
-    which = np.zeros(n, bool)
-    which[np.flatnonzero(given.chosen)[new]] = True
-    left = int(np.count_nonzero(which))
-    alike = _alike(model.learned.alike())
-    if left == 0:
-        raise DataError(
-            f"the model learned from all {_rows(checked)} given, so they cannot tell how good it "
-            "is. Give rows that are new to it, or no file at all to score the rows held out at "
-            f"the fit; --all-rows scores these rows all the same. {alike}".strip()
+    learned = model.learned
+    if learned is None:
+        n = sum(len(rows.X) for rows in model.rows(files))
+        told = (
+            f"{counted(n)}. It cannot be known which of them the model learned from: the model "
+            "file was written by an older version and does not say."
         )
-    if share < 1.0:
-        words = (
-            f"{left:,} of the {_rows(n)} given. The model learned from about {learned_from:,} of "
-            f"them. It can tell for a share of the rows only, {_rows(checked)} here; those of "
-            f"them that are new are checked. {alike}"
-        )
-        note = f"{words} (--all-rows scores all.)"
+        return RowsToScore(model, files, n, None, np.ones(n, bool), told, told)
+    chosen, entries, read = [], [], 0
+    for rows in model.rows(files):
+        assert rows.y is not None
+        which = learned.prints.chosen(rows.X)
+        chosen.append(which)
+        entries.append(learned.prints.entries(rows.X[which], rows.y[which]))
+        read += len(which)
+        watch("reading", read)
+    new = learned.new(np.concatenate(entries))
+    n_new = int(np.count_nonzero(new))
+    overlap = Overlap(read, len(new), n_new, learned.prints.share, learned.alike())
+    if all_rows or n_new == len(new):
+        told, note = overlap.of_all()
+        taken = np.ones(read, bool)
+    elif n_new == 0:
+        raise DataError(overlap.nothing_new())
     else:
-        words = (
-            f"{left:,} of the {_rows(n)} given. The model learned from the other "
-            f"{learned_from:,}, which are left out. {alike}"
-        )
-        note = (
-            f"{learned_from:,} of the {_rows(n)} given are rows the model learned from: only the "
-            f"other {left:,} are scored (--all-rows scores all). {alike}"
-        )
-    return RowsToScore(model, files, n, learned_from, which, words.strip(), note.strip())
+        told, note = overlap.of_new()
+        taken = np.concatenate(chosen)
+        taken[taken] = new
+    return RowsToScore(model, files, read, overlap.learned_from, taken, told, note)
 
 
 def held_out_rows(model: TableModel, files: Any, watch: Watch) -> RowsToScore:
@@ -131,9 +101,9 @@ def held_out_rows(model: TableModel, files: Any, watch: Watch) -> RowsToScore:
     share, seed = finite(told, "share"), field(told, "seed", int)
     if seed < 0:
         raise ModelFileError(f"its seed is {seed}.")
-    lot, first, parts, X, y = Lot(share, seed), 0, [], [], []
-    outside: list[np.ndarray] = []
-    prints = model.learned.prints
+    lot, first = Lot(share, seed), 0
+    parts, X, y = [], [], []
+    outside = LearnedRowsCounter(model.learned.prints)
     for rows in model.rows(files):
         assert rows.y is not None
         held = lot.drawn(first, len(rows.X))
@@ -141,68 +111,17 @@ def held_out_rows(model: TableModel, files: Any, watch: Watch) -> RowsToScore:
         parts.append(held)
         X.append(rows.X[held])
         y.append(rows.y[held])
-        apart = ~held
-        apart[apart] = prints.chosen(rows.X[apart])
-        outside.append(prints.entries(rows.X[apart], rows.y[apart]))
+        outside.add(rows.X[~held], rows.y[~held])
         watch("reading", first)
     which = np.concatenate(parts)
-    entries, counts = np.unique(np.concatenate(outside), return_counts=True)
-    same = (
-        np.array_equal(entries, model.learned.entries)
-        and np.array_equal(counts, model.learned.counts)
-        and prints.digest(np.concatenate(X), np.concatenate(y)) == told["digest"]
-    )
-    if not same:
+    digest = outside.prints.digest(np.concatenate(X), np.concatenate(y))
+    if digest != told["digest"] or not outside.learned().equals(model.learned):
         raise DataError(
             "the rows of the fit are no longer those that the model was fitted to, so the rows "
             "held out cannot be found in them. Give a file of labelled rows."
         )
     held_out = int(np.count_nonzero(which))
-    words = f"The {_rows(held_out)} that were held out when the model was fitted."
-    return RowsToScore(model, files, held_out, 0, which, words, words)
-
-
-def _not_known(model: TableModel, files: Any, watch: Watch) -> RowsToScore:
-    n = 0
-    for rows in model.rows(files):
-        n += len(rows.X)
-        watch("reading", n)
-    words = (
-        f"{_rows(n)}. It cannot be known which of them the model learned from: the model file was "
-        "written by an older version and does not say."
-    )
-    return RowsToScore(model, files, n, None, np.ones(n, bool), words, words)
-
-
-def _given(model: TableModel, files: Any, watch: Watch) -> _Given:
-    assert model.learned is not None
-    prints, chosen, entries, n = model.learned.prints, [], [], 0
-    for rows in model.rows(files):
-        assert rows.y is not None
-        which = prints.chosen(rows.X)
-        chosen.append(which)
-        entries.append(prints.entries(rows.X[which], rows.y[which]))
-        n += len(which)
-        watch("reading", n)
-    return _Given(np.concatenate(chosen), np.concatenate(entries))
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} row" if n == 1 else f"{n:,} rows"
-
-
-def _cannot_know(share: float) -> str:
-    return (
-        "It cannot be known which of them the model learned from: it can tell for one row in "
-        f"{round(1.0 / share):,} only, and none of these is one."
-    )
-
-
-def _alike(share: float) -> str:
-    """A warning where a row that equals another one need not be that row."""
-    if share < _NOTABLY_ALIKE:
-        return ""
-    return (
-        f"Note that {share:.0%} of the rows of the fit equal another one in every input: a row "
-        "left out may be a new one that looks the same."
-    )
+    told = f"The {counted(held_out)} that were held out when the model was fitted."
+    names = ", ".join(map(str, files))
+    note = f"{told} They were read again from {names}."
+    return RowsToScore(model, files, held_out, 0, which, told, note)

@@ -270,7 +270,9 @@ def test_report(fewknots, home, tmp_path):
     done = fewknots("report", home / "m.fewknots", home / "later.csv", "--out", page)
     assert done.code == 0, done.err
     assert "<html" in page.read_text()
-    assert done.out == f"{page}: 100 rows.\n"
+    told = "100 rows, none of which the model learned from."
+    assert done.out == f"{told}\n{page}: 100 rows.\n"
+    assert told in page.read_text(encoding="utf-8")
 
 
 def test_a_local_model_through_every_command(fewknots, home, tmp_path):
@@ -291,4 +293,6 @@ def test_a_local_model_through_every_command(fewknots, home, tmp_path):
     assert f"held by {fitted.json['points']:,} training rows" in page.read_text(encoding="utf-8")
     exported = fewknots("export", out, "--out", tmp_path / "m.onnx")
     assert exported.code == 1
-    assert "sparse_kl" in exported.err
+    assert f"fewknots fit {home}/flights.csv --target late" in exported.err
+    assert exported.err.endswith(f"--no-rows --out {out}\n")
+    assert "--method" not in exported.err

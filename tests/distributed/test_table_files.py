@@ -11,6 +11,7 @@ import fewknots
 from fewknots.data.hold_out import Lot
 from fewknots.data.raw_files import RawFiles
 from fewknots.distributed.table_files import as_arrays, stretches
+from fewknots.rows_to_score import held_out_rows
 from fewknots.table_rows import TableReader
 from fewknots.table_survey import Task, Unwatched, survey
 
@@ -64,6 +65,9 @@ def test_fit_on_workers_of_this_machine(tmp_path, compiled):
     assert 0 < held_out["scores"]["Gaussian process"]["nlp"] < 0.69
     assert told["model"].endswith("flights.fewknots")
     assert not (tmp_path / "flights.fewknots.checkpoint").exists()
+    assert model.learned.counts.sum() == model.n_rows
+    files = [str(tmp_path / "flights.parquet")]
+    assert held_out_rows(model, files, lambda *_: None).n_rows == held_out["rows"]
 
 
 def test_cluster_and_workers_exclude_each_other(tmp_path):

@@ -56,6 +56,17 @@ def test_the_winner_can_be_kept(among_heaps, tmp_path):
     X, _ = heaps(50)
     again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(X), among_heaps.predict_proba(X))
+    assert again.contest_ == among_heaps.contest_
+    assert again.contest_gain_ == among_heaps.contest_gain_
+    assert again.stored_rows_ == among_heaps.stored_rows_ == N
+
+
+def test_a_win_has_an_interval(among_heaps):
+    gain, nlp = among_heaps.contest_gain_, among_heaps.contest_
+    assert gain["nlp"] == pytest.approx(nlp["sparse_kl"] - nlp["local"], rel=1e-12)
+    low, high = gain["interval"]
+    assert 0 < low < gain["nlp"] < high  # far ahead
+    assert gain["rows"] == pytest.approx(N / 10, abs=2)
 
 
 def test_a_callback_that_stops_ends_the_contest():
@@ -63,6 +74,7 @@ def test_a_callback_that_stops_ends_the_contest():
     clf = GPClassifier(random_state=0, callback=lambda progress: True).fit(X, y)
     assert clf.method_ == "local"
     assert list(clf.contest_) == ["local"]
+    assert clf.contest_gain_ is None  # nobody to compare with
 
 
 def test_a_short_time_is_shared_and_a_run_can_be_taken_up(tmp_path):

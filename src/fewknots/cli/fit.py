@@ -102,7 +102,6 @@ Device = Annotated[str, typer.Option(help="auto, cpu or gpu.")]
 
 
 def command(
-    context: typer.Context,
     sources: Sources,
     target: Target,
     positive: Positive = None,
@@ -134,6 +133,7 @@ def command(
 
     Example: fewknots fit flights.parquet --target late --kernel "matern32 + linear"
     """
+    given = dict(locals())
     import sys
 
     from ..data.standard_input import as_files
@@ -168,7 +168,7 @@ def command(
         model = fit_files(files, task, classifier, run, watch)
     if (places := places_of(sources, destination)) is not None:
         model.about["source"] = places
-    model.about["options"] = task_options(context)
+    model.about["options"] = task_options(command, given)
     model.save(destination)
     seconds = time.perf_counter() - started
     if as_json:

@@ -6,16 +6,17 @@ is read from them unless a command is asked to score the rows held out at the fi
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..table_model import TableModel
 
-# Where a fit was done and kept, which is no part of what was asked for.
+# Where a fit was done and kept, and by which method, is no part of what was to be learned.
 _NOT_OF_THE_TASK = frozenset(
-    ("sources", "target", "out", "no_rows", "as_json", "debug", "checkpoint", "resume")
+    ("sources", "target", "method", "no_rows", "out", "checkpoint", "resume", "as_json", "debug")
 )
 
 
@@ -43,7 +44,7 @@ def own_files(model: "TableModel", path: Path) -> list[str]:
     files = _from_here(places, path)
     try:
         paths_of(files)
-    except DataError as error:
+    except (DataError, OSError) as error:
         raise DataError(
             f"the rows that {path} was fitted to are not where they were ({error}) Give a file of "
             "labelled rows."
@@ -51,15 +52,18 @@ def own_files(model: "TableModel", path: Path) -> list[str]:
     return files
 
 
-def task_options(context: Any) -> list[str]:
-    """The options of a command that say what to learn, as one would type them."""
+def task_options(command: Callable[..., None], given: Mapping[str, Any]) -> list[str]:
+    """The options among a command's arguments that say what to learn, as one would type them."""
     typed: list[str] = []
-    for parameter in context.command.params:
-        value = context.params.get(parameter.name)
-        if parameter.name in _NOT_OF_THE_TASK or value == parameter.get_default(context):
+    for name, parameter in signature(command).parameters.items():
+        value = given[name]
+        if name in _NOT_OF_THE_TASK or value == parameter.default or value == []:
             continue
-        for one in value if isinstance(value, list | tuple) else [value]:
-            typed += [parameter.opts[0], *([] if one is True else [str(one)])]
+        (option,) = parameter.annotation.__metadata__
+        long = [word for word in option.param_decls or () if word.startswith("--")]
+        typed_name = long[0] if long else f"--{name.replace('_', '-')}"
+        for one in value if isinstance(value, list) else [value]:
+            typed += [typed_name, *([] if one is True else [str(one)])]
     return typed
 
 
