@@ -57,10 +57,14 @@ def watched(command: list[str], every: float) -> tuple[int, float, Held, int]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--busy", type=int, default=0, help="other processes that compute meanwhile")
+    parser.add_argument(
+        "--busy", type=int, default=0, help="other processes that compute meanwhile"
+    )
     parser.add_argument("--every", type=float, default=0.5, help="seconds between two looks")
     options, rest = parser.parse_known_args()
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.busy)]
+    busy = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.busy)
+    ]
     try:
         status, seconds, fullest, most_pss = watched(
             [sys.executable, "-m", "pytest", *rest], options.every
