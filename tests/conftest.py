@@ -1,6 +1,9 @@
 """Shapes and dtypes in annotations are checked while testing, and only then."""
 
+import atexit
 import os
+import shutil
+import tempfile
 
 # Several workers share the cores: without this each starts as many threads as there are cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -11,6 +14,13 @@ os.environ.setdefault(
     "--xla_cpu_use_fusion_emitters=false",
 )
 
+# What is compiled once is read from then on, by every worker and every process that a test starts.
+if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+    _programs = tempfile.mkdtemp(prefix="fewknots-programs-")
+    atexit.register(shutil.rmtree, _programs, ignore_errors=True)
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = _programs
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+
 import numpy as np
 import pytest
 from jaxtyping import install_import_hook
@@ -20,6 +30,16 @@ install_import_hook("fewknots", "beartype.beartype")
 from fewknots.precision import computing_in  # noqa: E402  (after the hook, to be checked by it)
 
 from .ida import write_ida_file  # noqa: E402
+from .memory import ProgramStore  # noqa: E402
+
+_STORE = ProgramStore()
+
+
+@pytest.fixture(autouse=True)
+def bounded_memory():
+    """After every test: a process that has grown too large drops its compiled programs."""
+    yield
+    _STORE.drop_if_many()
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import sys
 
 from matplotlib.image import imread
 
+from .waiting import HANGS
+
 
 def test_the_demo_reports_and_draws(tmp_path):
     picture = tmp_path / "new folder" / "banana.png"
@@ -12,7 +14,7 @@ def test_the_demo_reports_and_draws(tmp_path):
         [sys.executable, "-m", "fewknots.demo", "--out", str(picture)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANGS,
     )
     assert done.returncode == 0, done.stderr
     assert "iteration" in done.stderr  # progress

@@ -14,6 +14,8 @@ from fewknots.linalg import (
     precision_factor,
 )
 
+from .waiting import HANGS
+
 
 def spd(n, seed=0):
     A = np.random.default_rng(seed).normal(size=(n, n))
@@ -91,6 +93,6 @@ print("done")
 def test_two_threads_do_not_wait_for_each_other_forever():
     """On two cores a batch of triangular solves in each of two programs does."""
     process = subprocess.run(
-        [sys.executable, "-c", TWO_AT_A_TIME], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", TWO_AT_A_TIME], capture_output=True, text=True, timeout=HANGS
     )
     assert process.stdout == "done\n", process.stderr

@@ -14,6 +14,8 @@ from safetensors.numpy import save as safetensors_save
 from fewknots import GPClassifier, ModelFileError, container, load
 from fewknots.kernels import RBF, Constant, Linear, Matern32
 
+from .waiting import HANGS
+
 SETTINGS = [
     {},
     {"kernel": "matern12", "likelihood": "logit"},
@@ -99,7 +101,7 @@ X = np.frombuffer(sys.stdin.buffer.read()).reshape(-1, 3)
 sys.stdout.buffer.write(load({str(path)!r}).predict_log_proba(X).tobytes())
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], input=X.tobytes(), capture_output=True, timeout=300
+        [sys.executable, "-c", program], input=X.tobytes(), capture_output=True, timeout=HANGS
     )
     assert done.stdout == fitted.predict_log_proba(X).tobytes(), done.stderr.decode()
 
@@ -232,7 +234,7 @@ for _ in range(100_000):
         assert writer.stdout.readline() == "ready\n"
     finally:
         writer.kill()
-        writer.wait(timeout=60)
+        writer.wait(timeout=HANGS)
         writer.stdout.close()
     assert load(path).predict(moons[0]).shape == (80,)
 

@@ -11,6 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from fewknots import GPClassifier, GPRegressor, load
 from fewknots.progress import Progress, Reporter
 
+from .waiting import HANGS
+
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(300, 2))
 y = X[:, 0] + 0.3 * RNG.normal(size=300) > 0
@@ -103,7 +105,7 @@ GPClassifier(n_inducing=8, optimizer="natural_gradient", batch_size=50, max_iter
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=HANGS,
     )
     assert done.stdout == ""
     for part in ("iteration 300", "bound", "held-out NLP", "passes", "rows/s", "s left"):

@@ -1,5 +1,7 @@
 """The command as a process of its own: start-up, pipes, terminals, Ctrl-C, completion."""
 
+import array
+import fcntl
 import json
 import os
 import pty
@@ -7,22 +9,23 @@ import resource
 import signal
 import subprocess
 import sys
-import time
+import termios
 
 import numpy as np
 import pandas as pd
 
 from fewknots import load
 
+from ..waiting import HANGS, wait_until
+
 COMMAND = [sys.executable, "-m", "fewknots"]
-_TIMEOUT = 300
 
 
 def run(*arguments, **options):
     return subprocess.run(
         [*COMMAND, *map(str, arguments)],
         capture_output=True,
-        timeout=_TIMEOUT,
+        timeout=HANGS,
         **({"text": True} | options),
     )
 
@@ -98,7 +101,7 @@ def test_progress_on_a_terminal(home, tmp_path):
             shown += piece
     except OSError:  # the other end is closed
         pass
-    out, _ = process.communicate(timeout=_TIMEOUT)
+    out, _ = process.communicate(timeout=HANGS)
     os.close(ours)
     assert process.returncode == 0
     assert b"iteration" in shown
@@ -127,13 +130,10 @@ def test_ctrl_c_leaves_a_model_and_a_checkpoint(tmp_path):
     pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": label}).to_parquet(tmp_path / "t.parquet")
     model, folder = tmp_path / "m.fewknots", tmp_path / "m.fewknots.checkpoint"
     arguments = ["fit", tmp_path / "t.parquet", "-t", "y", "--inducing", 10, "--out", model]
-    process = started(*arguments, "--max-time", 100)
-    deadline = time.monotonic() + _TIMEOUT
-    while not list(folder.glob("step-*.checkpoint")) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    process = started(*arguments, "--max-time", 100_000)
+    wait_until(lambda: list(folder.glob("step-*.checkpoint")), process)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=_TIMEOUT)
+    out, err = process.communicate(timeout=HANGS)
     assert process.returncode == 130, err
     assert "holds what was learned by then" in err
     assert "--resume goes on" in err
@@ -147,18 +147,24 @@ def test_ctrl_c_leaves_a_model_and_a_checkpoint(tmp_path):
     assert not folder.exists()
 
 
+def unread(pipe):
+    """How many bytes the process at the other end has not read yet."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
+
+
 def test_ctrl_c_before_there_is_anything(tmp_path):
     scratch, out = tmp_path / "scratch", tmp_path / "out"
     scratch.mkdir()
     out.mkdir()
     process = started("fit", "-", "-t", "y", "--out", out / "m.fewknots", TMPDIR=str(scratch))
-    deadline = time.monotonic() + _TIMEOUT
-    while not list(scratch.glob("fewknots-*")) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    time.sleep(0.2)  # now it waits for rows
+    process.stdin.write("x,y\n")
+    process.stdin.flush()
+    wait_until(lambda: unread(process.stdin) == 0, process)  # now it waits for rows
+    assert list(scratch.glob("fewknots-*"))
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=_TIMEOUT)
+    _, err = process.communicate(timeout=HANGS)
     assert process.returncode == 130, err
     assert "no output was written" in err
     assert "Traceback" not in err

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 import fewknots
 from distributed import Client
 
+from ..waiting import HANGS
+
 OTHER_VERSION = "0.0.1"
 
 
@@ -56,9 +58,9 @@ def cluster_of_processes(env):
     with (
         scheduler(env) as (its_process, address),
         worker(address, env) as its_worker,
-        Client(address, timeout="30s") as client,
+        Client(address, timeout=HANGS) as client,
     ):
-        client.wait_for_workers(1, timeout=60)
+        client.wait_for_workers(1, timeout=HANGS)
         yield client, its_process, its_worker
 
 

@@ -16,6 +16,7 @@ from fewknots.distributed.collections import pieces
 from fewknots.distributed.fitting import _grouped
 from fewknots.exceptions import DataError
 
+from ..waiting import HANGS
 from .conftest import SETTINGS, cut, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit had not converged")
@@ -127,7 +128,7 @@ def test_text_names_its_partition(threads, frame):
 
 def test_nothing_of_dask_is_imported_without_need():
     look = "import sys, fewknots.estimators; assert not {'dask', 'distributed'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", look], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", look], check=True, timeout=HANGS)
 
 
 def test_an_interrupted_run_on_parts_of_the_rows_is_taken_up_bit_for_bit(threads, tmp_path):

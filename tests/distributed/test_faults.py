@@ -12,6 +12,7 @@ from fewknots import GPClassifier
 from fewknots.distributed.stragglers import Standing, others_are_quicker, slow_workers
 from fewknots.exceptions import ClusterError, ClusterWarning, DataError
 
+from ..waiting import HANGS
 from .conftest import SETTINGS, cut, rows
 from .processes import cluster_of_processes
 
@@ -195,7 +196,7 @@ def test_a_lost_scheduler_keeps_the_checkpoint_and_a_new_cluster_goes_on(
         with pytest.raises(ClusterError, match=r"round \d+: .* went away.*resume=True"):
             clf.fit(*cut(*rows(), 3))
     assert list(tmp_path.glob("step-*.checkpoint"))
-    two_workers.wait_for_workers(1, timeout=60)
+    two_workers.wait_for_workers(1, timeout=HANGS)
     with two_workers.as_current():
         resumed = GPClassifier(**settings, resume=True).fit(*cut(*rows(), 4))
     assert resumed.n_iter_ == undisturbed.n_iter_

@@ -16,6 +16,7 @@ from fewknots.table_rows import TableReader
 from fewknots.table_survey import Task, Unwatched, survey
 
 from ..flights_table import flights
+from ..waiting import HANGS
 
 
 def test_stretches_cover_every_row_once():
@@ -54,7 +55,7 @@ def test_fit_on_workers_of_this_machine(tmp_path, compiled):
         env=os.environ | compiled,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANGS,
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
@@ -74,6 +75,6 @@ def test_cluster_and_workers_exclude_each_other(tmp_path):
     flights(50).to_parquet(tmp_path / "flights.parquet")
     command = [sys.executable, "-m", "fewknots", "fit", "flights.parquet", "--target", "late"]
     command += ["--cluster", "tcp://127.0.0.1:8786", "--workers", "2"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 2
     assert "not both" in done.stderr

@@ -1,6 +1,5 @@
 """Workers that cannot take part: refused before the first round, or when they join later."""
 
-import time
 from contextlib import ExitStack
 
 import dask
@@ -10,6 +9,7 @@ from distributed import Client
 from fewknots import GPClassifier
 from fewknots.exceptions import ClusterError
 
+from ..waiting import HANGS, wait_until
 from . import processes
 from .conftest import SETTINGS, cut, rows
 
@@ -40,18 +40,17 @@ def test_workers_that_differ_are_refused(compiled, other_version, no_fewknots):
     with processes.cluster_of_processes(compiled) as (client, _, _):
         for env, message in ((other_version, OTHER_HERE), (no_fewknots, none_there)):
             with processes.worker(client.scheduler.address, env):
-                client.wait_for_workers(2, timeout=60)
+                client.wait_for_workers(2, timeout=HANGS)
                 with pytest.raises(ClusterError, match=message):
                     fit()
-            while len(client.scheduler_info(n_workers=-1)["workers"]) > 1:
-                time.sleep(0.05)
+            wait_until(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == 1)
 
 
 def test_a_scheduler_without_fewknots_is_refused(compiled, no_fewknots):
     with (
         processes.scheduler(no_fewknots) as (_, address),
         processes.worker(address, compiled),
-        Client(address, timeout="30s"),
+        Client(address, timeout=HANGS),
         pytest.raises(ClusterError, match=rf"the scheduler {NONE_HERE}.*pip install"),
     ):
         fit()
@@ -73,7 +72,7 @@ def test_a_worker_that_joins_in_the_middle_is_refused(compiled, kind, message, r
         def replace_the_worker(now):
             if now.iteration == 3:
                 later.enter_context(processes.worker(client.scheduler.address, env))
-                client.wait_for_workers(2, timeout=60)
+                client.wait_for_workers(2, timeout=HANGS)
                 first.kill()
 
         with pytest.raises(ClusterError, match=rf"round \d+: .*{message}.*resume=True"):

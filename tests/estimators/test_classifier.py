@@ -15,6 +15,7 @@ from fewknots import GPClassifier, Progress
 from fewknots.kernels import RBF, Linear, Matern32
 
 from ..ida import ida_split
+from ..waiting import HANGS
 
 
 def quick(**arguments):
@@ -273,7 +274,10 @@ assert dict(jax.config.values) == values, "fit"
 assert jax.numpy.ones(1).dtype == np.float32
 """
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=300
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
     )
     assert done.returncode == 0, done.stderr
 
@@ -298,7 +302,10 @@ rows = n * 8 / 2**20  # one float64 column, in MiB
 assert grown < 7 * rows, f"{grown} MiB for {rows} MiB a column"
 """
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, timeout=300
+        [sys.executable, "-W", "ignore", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
     )
     assert done.returncode == 0, done.stderr
 

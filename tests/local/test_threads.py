@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from ..waiting import HANGS
+
 PROGRAM = """
 import sys, threading
 import numpy as np
@@ -29,6 +31,6 @@ print("done")
 @pytest.mark.parametrize("rule", ["laplace", "kl"])
 def test_two_threads_do_not_wait_for_each_other_forever(rule):
     process = subprocess.run(
-        [sys.executable, "-c", PROGRAM, rule], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", PROGRAM, rule], capture_output=True, text=True, timeout=HANGS
     )
     assert process.stdout == "done\n", process.stderr

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+from ..waiting import HANGS
+
 SCRIPT = """
 import sys
 import jax
@@ -30,7 +32,7 @@ def test_four_devices_do_what_one_does(tmp_path):
             [sys.executable, "-c", SCRIPT, str(count), path],
             env=os.environ | {"XLA_FLAGS": flags},
             check=True,
-            timeout=120,
+            timeout=HANGS,
         )
         found.append(np.load(path))
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
