@@ -15,6 +15,7 @@ from . import container
 from .container import shown
 from .data.standardise import Standardiser
 from .exceptions import ModelFileError
+from .extras import missing
 from .header_values import (
     check_fitted,
     decode_arguments,
@@ -164,9 +165,8 @@ def _with_table(estimator: "GPEstimator", header, arrays) -> "Any":
     try:
         from .table_model import TableModel
     except ImportError as error:
-        raise ImportError(
-            "this model takes tables, which needs pyarrow: pip install 'fewknots[stream]'."
-        ) from error
+        what = "this model takes tables, which needs pyarrow"
+        raise ImportError(missing(what, "stream")) from error
     return TableModel.restored(estimator, header["table"], arrays)
 
 

@@ -16,6 +16,7 @@ from .baselines import Baselines
 from .data.hold_out import Lot
 from .data.raw_files import RawFiles
 from .estimators import GPClassifier
+from .extras import missing
 from .scoring import scores
 from .table_model import TableModel
 from .table_rows import TableReader
@@ -111,9 +112,8 @@ def _fit_on_cluster(
         from .distributed.connection import connected
         from .distributed.table_files import as_arrays
     except ImportError as error:
-        raise ImportError(
-            "fitting on a cluster needs dask and distributed: pip install 'fewknots[dask]'."
-        ) from error
+        what = "fitting on a cluster needs dask and distributed"
+        raise ImportError(missing(what, "dask")) from error
     classifier.set_params(checkpoint=run.checkpoint, resume=run.resume)
     with connected(run.cluster, run.workers) as client:
         n_workers = len(client.scheduler_info(n_workers=-1)["workers"])

@@ -4,12 +4,11 @@ scikit-learn turns all of these into arrays and checks them. What it cannot do i
 column is at fault; that is done here, before it looks.
 """
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from ..exceptions import InputWarning
+from ..exceptions import InputWarning, warn
 
 # Squares of larger numbers, summed, leave the range of float64.
 LARGEST_VALUE = 1e100
@@ -65,7 +64,7 @@ def warn_of_constant_columns(X: np.ndarray, names: np.ndarray | None) -> None:
         listed = ", ".join(_column(int(column), names) for column in constant[:5])
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         message = f"{listed}{more} of X never changes and says nothing about y."
-    warnings.warn(message, InputWarning, stacklevel=4)
+    warn(message, InputWarning)
 
 
 def _column(index: int, names: np.ndarray | None) -> str:

@@ -384,7 +384,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
         Input "X" (rows, features), outputs "probabilities" (rows, 2) and "label"; docs/serving.md
         shows a server. Probabilities agree with `predict_proba` to 1e-5, with dtype="float64" to
-        1e-10. Needs onnx: `pip install 'fewknots[onnx]'`.
+        1e-10. Needs onnx, the extra `onnx`: `pip install '.[onnx]'` in the checkout.
         """
         to_onnx(self, path, dtype=dtype)
 

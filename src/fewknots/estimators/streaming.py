@@ -24,7 +24,7 @@ from ..posterior import GaussianPosterior
 from ..precision import on_device
 from ..training.schedule import Plan
 from .base import GPEstimator
-from .local_fits import with_more_rows
+from .local_fits import check_warm, with_more_rows
 from .methods import Way
 from .minibatches import Warm, check_same_width, table_on_disk, update
 from .on_cluster import fit_on_cluster
@@ -87,6 +87,7 @@ class StreamingFits(GPEstimator):
             self._set_stream_features(spool)
             self.classes_ = spool.classes
             way = self._way(spool.n_rows, streamed=True)
+            check_warm(warm, way)
             extremes = np.array([spool.minimum, spool.maximum])
             warn_of_constant_columns(extremes, getattr(self, "feature_names_in_", None))
             factors = class_factors(self.class_weight, spool.classes, spool.class_totals)

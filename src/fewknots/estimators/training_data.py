@@ -1,6 +1,5 @@
 """From what the user passes to `fit` to clean arrays: rows, labels, weights, inducing points."""
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from .. import inducing
 from ..data.standardise import Standardiser
-from ..exceptions import InputWarning
+from ..exceptions import InputWarning, warn
 from ..kernels import Kernel
 
 _FEW_ROWS = 20_000
@@ -135,11 +134,10 @@ def starting_points(
     else:
         count = int(n_inducing)
         if count > len(distinct):
-            warnings.warn(
+            warn(
                 f"n_inducing={count} is more than the {len(distinct)} distinct rows of X; "
                 f"using {len(distinct)}.",
                 InputWarning,
-                stacklevel=6,
             )
             count = len(distinct)
     if count == len(distinct):
