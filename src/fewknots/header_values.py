@@ -20,7 +20,8 @@ from .kernels.combine import Pair
 
 _KERNEL_CLASSES = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
 _MOST_KERNEL_PARTS = 100  # sums and products included: they nest, and so do calls
-_ARRAY_DTYPE = re.compile(r"\|b1|[<|][iu][1248]|<f[248]|<U\d{1,4}|object")
+_DATE_DTYPE = re.compile(r"<[mM]8\[\d{0,4}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
+_ARRAY_DTYPE = re.compile(rf"\|b1|[<|][iu][1248]|<f[248]|<U\d{{1,6}}|object|{_DATE_DTYPE.pattern}")
 _LARGEST_ARRAY = 256 * 2**20  # bytes: what the longest header of the shortest numbers makes
 
 
@@ -57,6 +58,8 @@ def encode_array(array: np.ndarray) -> dict[str, Any]:
     if not _ARRAY_DTYPE.fullmatch(dtype):
         raise ValueError(f"an array of dtype {array.dtype} cannot be saved in a model file.")
     values = array.ravel().tolist()
+    if array.dtype.kind in "mM":  # in its units since 1970, which Python's dates do not have
+        values = array.ravel().astype(np.int64).tolist()
     if not _are_plain(values):
         raise ValueError("labels other than texts, numbers and booleans cannot be saved.")
     return {"dtype": dtype, "shape": list(array.shape), "values": values}
@@ -107,6 +110,8 @@ def decode_array(encoded: dict[str, Any]) -> np.ndarray:
         raise ModelFileError(f"an array of shape {shown(shape)} has other values than that.")
     if len(values) * np.dtype(dtype).itemsize > _LARGEST_ARRAY:
         raise ModelFileError(f"{len(values)} values of dtype {dtype} are more than any model has.")
+    if _DATE_DTYPE.fullmatch(dtype):
+        return np.array(values, dtype=np.int64).astype(dtype).reshape(shape)
     return np.array(values, dtype=dtype).reshape(shape)
 
 

@@ -90,7 +90,11 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         self._check_parameters()
         warm = self._warm()
         X, y = validate_data(
-            self, with_numeric_columns(X), y, dtype=np.float64, y_numeric=self._numeric_targets
+            self,
+            with_numeric_columns(X),
+            self._target_column(y),
+            dtype=np.float64,
+            y_numeric=self._numeric_targets,
         )
         names = getattr(self, "feature_names_in_", None)
         check_magnitude(X, names)

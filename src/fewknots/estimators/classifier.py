@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
 from ..container import shown
@@ -20,6 +20,7 @@ from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
 from .base import Targets
 from .contest import Contest, competes
+from .labels import known_classes, label_column, two_classes
 from .local_fits import local_plan
 from .methods import (
     CLASSIFICATION,
@@ -36,7 +37,7 @@ from .methods import (
 )
 from .parameters import number, one_of, switch, whole_number
 from .streaming import StreamingFits
-from .training_data import known_classes, row_weights, two_classes
+from .training_data import row_weights
 
 _MOST_ROWS_FULL = 300
 
@@ -238,6 +239,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     # --- fitting ------------------------------------------------------------------------------
 
     _numeric_targets = False
+    _target_column = staticmethod(label_column)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -262,7 +264,6 @@ class GPClassifier(ClassifierMixin, StreamingFits):
             raise ValueError("resume=True needs the folder to go on from: checkpoint='...'.")
 
     def _targets(self, X, y, sample_weight, classes=None):
-        y = column_or_1d(y, warn=True)
         classes = two_classes(y) if classes is None else known_classes(y, classes)
         self.classes_ = classes.labels
         weights = row_weights(sample_weight, self.class_weight, X, classes)

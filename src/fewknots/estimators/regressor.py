@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import _check_sample_weight
 
 from ..container import shown
 from ..data.standardise import Standardiser
@@ -14,6 +14,7 @@ from ..exceptions import ModelFileError
 from ..header_values import value_of
 from ..likelihoods import Gaussian
 from .base import GPEstimator, Targets
+from .labels import one_column
 from .methods import REGRESSION, Way, check_inducing, way_to_regress
 from .parameters import number, one_of, switch
 from .training_data import check_not_negative
@@ -104,6 +105,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.callback = callback
 
     _numeric_targets = True
+    _target_column = staticmethod(one_column)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -113,7 +115,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
             number("noise", self.noise, positive=True)
 
     def _targets(self, X, y, sample_weight):
-        y = column_or_1d(y, warn=True).astype(np.float64)
+        y = y.astype(np.float64)
         if np.max(np.abs(y)) > LARGEST_VALUE:
             raise ValueError(
                 f"y holds {y[np.argmax(np.abs(y))]:g}, too large to compute with: the limit is "
