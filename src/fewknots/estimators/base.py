@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import inducing, model_file, prediction
 from ..data.blocks import padded, rounded_up
 from ..data.merge import merge_equal_rows
+from ..data.numeric_columns import with_numeric_columns
 from ..data.standardise import Standardiser
-from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
+from ..data.tables import check_magnitude, warn_of_constant_columns
 from ..inference.sites import Rows
 from ..kernels import as_kernel
 from ..likelihoods import Likelihood

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
 from ..container import shown
+from ..data.label_values import shown as shown_value
 from ..distributed.collections import is_dask
 from ..exceptions import ModelFileError
 from ..export import to_onnx
@@ -255,9 +256,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         if self.validation_fraction is not None:
             number("validation_fraction", self.validation_fraction, positive=True)
             if self.validation_fraction >= 1.0:
-                raise ValueError(
-                    f"validation_fraction must be below 1, got {self.validation_fraction!r}."
-                )
+                given = shown_value(self.validation_fraction)
+                raise ValueError(f"validation_fraction must be below 1, got {given}.")
         for name in ("resume", "warm_start"):
             switch(name, getattr(self, name))
         if self.resume and self.checkpoint is None:

@@ -7,7 +7,8 @@ from jaxtyping import Float
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
-from ..container import shown
+from ..container import shown as quoted
+from ..data.label_values import shown
 from ..data.standardise import Standardiser
 from ..data.tables import LARGEST_VALUE
 from ..exceptions import ModelFileError
@@ -115,6 +116,11 @@ class GPRegressor(RegressorMixin, GPEstimator):
             number("noise", self.noise, positive=True)
 
     def _targets(self, X, y, sample_weight):
+        if y.dtype.kind not in "biufO":  # objects have become numbers by now, or an error
+            raise ValueError(
+                f"y holds {shown(y[0])} in row 0, which is no number. A regressor learns numbers: "
+                "turn dates and durations into days or seconds, and use GPClassifier for classes."
+            )
         y = y.astype(np.float64)
         if np.max(np.abs(y)) > LARGEST_VALUE:
             raise ValueError(
@@ -182,7 +188,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def _restore_targets(self, header: dict[str, Any], decode_array) -> None:
         if header["likelihood"] != "gaussian":
-            raise ModelFileError(f"unknown likelihood {shown(header['likelihood'])}.")
+            raise ModelFileError(f"unknown likelihood {quoted(header['likelihood'])}.")
         noise, mean, scale = (value_of(header, name, float) for name in ("noise", "mean", "scale"))
         if noise <= 0 or scale <= 0:
             raise ModelFileError(f"its noise is {noise:g} and its scale {scale:g}, not above zero.")

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import prediction
 from ..container import replacing
+from ..data.numeric_columns import with_numeric_columns
 from ..data.sources import Block, open_source
 from ..data.spool import Spool
 from ..data.standardise import Standardiser
-from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
+from ..data.tables import check_magnitude, warn_of_constant_columns
 from ..distributed.collections import is_dask
 from ..inference.sites import Rows
 from ..inference.sparse_kl import SparseKL
