@@ -52,6 +52,21 @@ def encode_kernel(kernel: Kernel) -> dict[str, Any]:
     return {"class": type(kernel).__name__, "fields": fields}
 
 
+def check_known(kernel: Any) -> None:
+    """Refuse to save a kernel with a part that is no class of ours, whatever its name."""
+    if not isinstance(kernel, Kernel):
+        return
+    cls = type(kernel)
+    if _KERNEL_CLASSES.get(cls.__name__) is not cls:
+        raise ValueError(
+            f"this model cannot be saved: fewknots has no kernel {cls.__qualname__} of "
+            f"{cls.__module__}, so no `load` could read it. Use sums and products of the kernels "
+            "in fewknots.kernels."
+        )
+    for part in kernel.get_params(deep=False).values():
+        check_known(part)
+
+
 def encode_array(array: np.ndarray) -> dict[str, Any]:
     """An array of labels or numbers, by its dtype, shape and values."""
     dtype = "object" if array.dtype == object else array.dtype.newbyteorder("<").str
@@ -61,7 +76,10 @@ def encode_array(array: np.ndarray) -> dict[str, Any]:
     if array.dtype.kind in "mM":  # in its units since 1970, which Python's dates do not have
         values = array.ravel().astype(np.int64).tolist()
     if not _are_plain(values):
-        raise ValueError("labels other than texts, numbers and booleans cannot be saved.")
+        raise ValueError(
+            f"an array that holds {shown(values[0])} cannot be saved: only texts, numbers, "
+            "booleans and NumPy dates can."
+        )
     return {"dtype": dtype, "shape": list(array.shape), "values": values}
 
 
@@ -73,7 +91,7 @@ def _encode(value: Any) -> Any:
         return {"dict": [[_encode(k), _encode(v)] for k, v in value.items()]}
     if isinstance(value, np.dtype | type):
         return np.dtype(value).name
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
         return value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -150,14 +168,19 @@ def _decode(encoded: Any) -> Any:
     if "kernel" in encoded:
         return decode_kernel(encoded["kernel"])
     if "dict" in encoded:
-        return {_plain(key): _decode(value) for key, value in encoded["dict"]}
+        return {_decode_key(key): _decode(value) for key, value in encoded["dict"]}
     return decode_array(encoded["array"])
 
 
-def _plain(value: Any) -> Any:
-    if not _are_plain([value]) and value is not None:
-        raise ModelFileError(f"an argument holds {shown(value)}.")
-    return value
+def _decode_key(encoded: Any) -> Any:
+    """A label to which something belongs; a date is written as an array without axes."""
+    if isinstance(encoded, dict) and "array" in encoded:
+        array = decode_array(encoded["array"])
+        if array.ndim == 0:
+            return array[()]
+    elif _are_plain([encoded]) or encoded is None:
+        return encoded
+    raise ModelFileError(f"an argument holds {shown(encoded)}.")
 
 
 def _are_plain(values: list[Any]) -> bool:

@@ -112,7 +112,7 @@ class TableModel:
             "about": self.about,
         }
         arrays |= {f"{_BASELINES}{name}": a for name, a in self.baselines.arrays().items()}
-        container.write(path, header, arrays)
+        model_file.write(path, type(self), header, arrays)
 
     @classmethod
     def restored(

@@ -108,6 +108,14 @@ class Kernel:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def one_per_input(kernel: Kernel, ard: bool) -> bool:
+    """Whether this part of a kernel has a parameter for each input."""
+    if not isinstance(kernel.ard, bool | np.bool_):  # type: ignore[attr-defined]
+        label = f"{type(kernel).__name__}.ard"
+        raise ValueError(f"{label} must be True or False, got {kernel.ard!r}.")  # type: ignore[attr-defined]
+    return bool(ard and kernel.ard)  # type: ignore[attr-defined]
+
+
 def positive_parameter(
     kernel: Kernel, name: str, default: Any, size: int | None
 ) -> Float[np.ndarray, "..."]:
