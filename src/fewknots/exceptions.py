@@ -1,6 +1,13 @@
-"""Errors and warnings with names of their own."""
+"""Errors and warnings with names of their own, and how a warning is given."""
+
+import sys
+import warnings
+from types import FrameType
 
 import numpy as np
+
+# Whose lines no warning of ours points at: fits go through them on the way from the user's.
+_BETWEEN = ("fewknots", "sklearn", "joblib", "jaxtyping")
 
 
 class NumericalError(np.linalg.LinAlgError):
@@ -45,3 +52,22 @@ class CheckpointWarning(UserWarning):
 
 class InterruptedFitWarning(UserWarning):
     """A fit was interrupted and ended with what it had: the message says when."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, and point at the line of the user that led here, however many of ours lie between."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _module(frame).partition(".")[0] in _BETWEEN:
+        frame = frame.f_back
+    warnings.warn_explicit(
+        message,
+        category,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        _module(frame),
+        frame.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))

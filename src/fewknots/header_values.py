@@ -20,7 +20,8 @@ from .kernels.combine import Pair
 
 _KERNEL_CLASSES = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
 _MOST_KERNEL_PARTS = 100  # sums and products included: they nest, and so do calls
-_ARRAY_DTYPE = re.compile(r"\|b1|[<|][iu][1248]|<f[248]|<U\d{1,4}|object")
+_DATE_DTYPE = re.compile(r"<[mM]8\[\d{0,4}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
+_ARRAY_DTYPE = re.compile(rf"\|b1|[<|][iu][1248]|<f[248]|<U\d{{1,6}}|object|{_DATE_DTYPE.pattern}")
 _LARGEST_ARRAY = 256 * 2**20  # bytes: what the longest header of the shortest numbers makes
 
 
@@ -51,14 +52,34 @@ def encode_kernel(kernel: Kernel) -> dict[str, Any]:
     return {"class": type(kernel).__name__, "fields": fields}
 
 
+def check_known(kernel: Any) -> None:
+    """Refuse to save a kernel with a part that is no class of ours, whatever its name."""
+    if not isinstance(kernel, Kernel):
+        return
+    cls = type(kernel)
+    if _KERNEL_CLASSES.get(cls.__name__) is not cls:
+        raise ValueError(
+            f"this model cannot be saved: fewknots has no kernel {cls.__qualname__} of "
+            f"{cls.__module__}, so no `load` could read it. Use sums and products of the kernels "
+            "in fewknots.kernels."
+        )
+    for part in kernel.get_params(deep=False).values():
+        check_known(part)
+
+
 def encode_array(array: np.ndarray) -> dict[str, Any]:
     """An array of labels or numbers, by its dtype, shape and values."""
     dtype = "object" if array.dtype == object else array.dtype.newbyteorder("<").str
     if not _ARRAY_DTYPE.fullmatch(dtype):
         raise ValueError(f"an array of dtype {array.dtype} cannot be saved in a model file.")
     values = array.ravel().tolist()
+    if array.dtype.kind in "mM":  # in its units since 1970, which Python's dates do not have
+        values = array.ravel().astype(np.int64).tolist()
     if not _are_plain(values):
-        raise ValueError("labels other than texts, numbers and booleans cannot be saved.")
+        raise ValueError(
+            f"an array that holds {shown(values[0])} cannot be saved: only texts, numbers, "
+            "booleans and NumPy dates can."
+        )
     return {"dtype": dtype, "shape": list(array.shape), "values": values}
 
 
@@ -70,7 +91,7 @@ def _encode(value: Any) -> Any:
         return {"dict": [[_encode(k), _encode(v)] for k, v in value.items()]}
     if isinstance(value, np.dtype | type):
         return np.dtype(value).name
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
         return value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -107,6 +128,8 @@ def decode_array(encoded: dict[str, Any]) -> np.ndarray:
         raise ModelFileError(f"an array of shape {shown(shape)} has other values than that.")
     if len(values) * np.dtype(dtype).itemsize > _LARGEST_ARRAY:
         raise ModelFileError(f"{len(values)} values of dtype {dtype} are more than any model has.")
+    if _DATE_DTYPE.fullmatch(dtype):
+        return np.array(values, dtype=np.int64).astype(dtype).reshape(shape)
     return np.array(values, dtype=dtype).reshape(shape)
 
 
@@ -145,14 +168,19 @@ def _decode(encoded: Any) -> Any:
     if "kernel" in encoded:
         return decode_kernel(encoded["kernel"])
     if "dict" in encoded:
-        return {_plain(key): _decode(value) for key, value in encoded["dict"]}
+        return {_decode_key(key): _decode(value) for key, value in encoded["dict"]}
     return decode_array(encoded["array"])
 
 
-def _plain(value: Any) -> Any:
-    if not _are_plain([value]) and value is not None:
-        raise ModelFileError(f"an argument holds {shown(value)}.")
-    return value
+def _decode_key(encoded: Any) -> Any:
+    """A label to which something belongs; a date is written as an array without axes."""
+    if isinstance(encoded, dict) and "array" in encoded:
+        array = decode_array(encoded["array"])
+        if array.ndim == 0:
+            return array[()]
+    elif _are_plain([encoded]) or encoded is None:
+        return encoded
+    raise ModelFileError(f"an argument holds {shown(encoded)}.")
 
 
 def _are_plain(values: list[Any]) -> bool:

@@ -16,8 +16,10 @@ from .choice_header import contest_header, restore_contest, restored_stored_rows
 from .container import shown
 from .data.standardise import Standardiser
 from .exceptions import ModelFileError
+from .extras import missing
 from .header_values import (
     check_fitted,
+    check_known,
     decode_arguments,
     decode_array,
     decode_kernel,
@@ -56,13 +58,29 @@ _MALFORMED = (
 
 def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
     """Write a fitted estimator to one file."""
-    container.write(path, *contents(estimator))
+    write(path, type(estimator), *contents(estimator))
+
+
+def write(
+    path: str | PathLike[str], cls: type, header: container.Header, arrays: container.Arrays
+) -> None:
+    """Write a model of class `cls`; one that `load` would refuse is refused now, in its words."""
+    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    try:
+        again = _model(container.as_read(header), arrays)
+        if type(again) is not cls:
+            raise ModelFileError(f"it is a {cls.__qualname__} of another module.")
+    except _MALFORMED as error:
+        raise ValueError(f"this model cannot be saved: {_reason(error)}") from error
+    container.write(path, header, arrays)
 
 
 def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arrays]:
     """What of a fitted estimator goes into a file."""
     from . import __version__
 
+    for kernel in (estimator.kernel, estimator.kernel_):
+        check_known(kernel)
     standardiser = estimator._standardiser
     arrays = {f"posterior.{k}": v for k, v in estimator.posterior_.arrays().items()}
     arrays |= {"standardiser.mean": standardiser.mean, "standardiser.scale": standardiser.scale}
@@ -110,11 +128,18 @@ def load(path: str | PathLike[str]) -> "Any":
             f"reads up to format {FORMAT_VERSION}. Upgrade fewknots to load it."
         )
     try:
-        estimator = _restore(header, arrays)
-        return _with_table(estimator, header, arrays)
+        return _model(header, arrays)
     except _MALFORMED as error:
-        reason = str(error) if isinstance(error, ModelFileError) else f"{shown(error)}."
-        raise ModelFileError(f"{path} is not a valid model: {reason}") from error
+        raise ModelFileError(f"{path} is not a valid model: {_reason(error)}") from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, ModelFileError) else f"{shown(error)}."
+
+
+def _model(header: container.Header, arrays: container.Arrays) -> "Any":
+    """The model that header and arrays hold, nothing of them taken on trust."""
+    return _with_table(_restore(header, arrays), header, arrays)
 
 
 def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator":
@@ -154,7 +179,11 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
     length = (arrays["history.bound"].size,)
     some = {k: d for k, d in _HISTORY_OF_SOME.items() if f"history.{k}" in arrays}
     columns = _HISTORY | some
-    estimator.history_ = {k: _array(arrays, f"history.{k}", d, length) for k, d in columns.items()}
+    estimator.history_ = {
+        # before the first score there is none
+        k: _array(arrays, f"history.{k}", d, length, complete=k not in _HISTORY_OF_SOME)
+        for k, d in columns.items()
+    }
     return estimator
 
 
@@ -169,9 +198,8 @@ def _with_table(estimator: "GPEstimator", header, arrays) -> "Any":
     try:
         from .table_model import TableModel
     except ImportError as error:
-        raise ImportError(
-            "this model takes tables, which needs pyarrow: pip install 'fewknots[stream]'."
-        ) from error
+        what = "this model takes tables, which needs pyarrow"
+        raise ImportError(missing(what, "stream")) from error
     return TableModel.restored(estimator, header["table"], arrays)
 
 
@@ -226,13 +254,13 @@ def _restore_local(header, arrays, kernel: Kernel) -> LocalPosterior:
     )
 
 
-def _array(arrays, name, dtype, shape) -> np.ndarray:
+def _array(arrays, name, dtype, shape, complete: bool = True) -> np.ndarray:
     array = arrays[name]
     if array.dtype != dtype or array.shape != shape:
         raise ModelFileError(
             f"array {name!r} is {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of "
             f"shape {shape}."
         )
-    if not np.all(np.isfinite(array)):
+    if complete and not np.all(np.isfinite(array)):
         raise ModelFileError(f"array {name!r} holds NaN or infinity.")
     return array

@@ -14,6 +14,7 @@ All five are functions of *weighted* rows sorted by p, so that a bootstrap resam
 another vector of weights: one sort serves them all, and a resample costs O(N).
 """
 
+import reprlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -205,8 +206,18 @@ def _beginnings(ascending: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.concatenate([[True], np.diff(ascending) != 0]))
 
 
+def _numbers(name: str, values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must hold numbers, got {reprlib.repr(values)}. p is the probability of the "
+            "positive class, predict_proba(X)[:, 1]; y is 1 for that class and 0 else."
+        ) from None
+
+
 def _checked(p: Any, y: Any, log_p: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    p, y = np.asarray(p, np.float64), np.asarray(y, np.float64)
+    p, y = _numbers("p", p), _numbers("y", y)
     if p.ndim != 1 or p.shape != y.shape:
         raise ValueError(
             f"p and y must be vectors of one length, got shapes {p.shape} and {y.shape}. p is the "

@@ -5,7 +5,6 @@ into memory; of large ones only the rows held out, and a sample for logistic reg
 there, and the classifier reads the rest as a stream. On a cluster the workers read it.
 """
 
-import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,8 @@ from .data.blocks import row_slices
 from .data.hold_out import Lot
 from .data.raw_files import RawFiles
 from .estimators import GPClassifier
-from .exceptions import CheckpointWarning
+from .exceptions import CheckpointWarning, warn
+from .extras import missing
 from .learned_rows import LearnedRowsCounter
 from .scoring import difference_interval, row_nlp, scores
 from .stopping import TimeLimit, listening
@@ -103,11 +103,10 @@ def fit_files(
         if classifier._way(len(sample.y)).plan is not None:
             classifier.set_params(**run.for_minibatches())
         elif run.resume:
-            warnings.warn(
+            warn(
                 f"a table of {n_rows:,} rows is fitted as a whole, which leaves no checkpoints: "
                 "there is nothing to go on from, and the fit begins anew.",
                 CheckpointWarning,
-                stacklevel=2,
             )
         watch.hide()
         classifier.fit(sample.X, sample.y, sample_weight=sample.weights)
@@ -145,9 +144,8 @@ def _fit_on_cluster(
         from .distributed.connection import connected
         from .distributed.table_files import as_arrays
     except ImportError as error:
-        raise ImportError(
-            "fitting on a cluster needs dask and distributed: pip install 'fewknots[dask]'."
-        ) from error
+        what = "fitting on a cluster needs dask and distributed"
+        raise ImportError(missing(what, "dask")) from error
     classifier.set_params(checkpoint=run.checkpoint, resume=run.resume)
     with connected(run.cluster, run.workers) as client:
         n_workers = len(client.scheduler_info(n_workers=-1)["workers"])

@@ -118,7 +118,7 @@ class TableModel:
         if self.learned is not None:
             header["table"]["learned_rows"] = self.learned.header()
             arrays |= {f"{_LEARNED}{name}": a for name, a in self.learned.arrays().items()}
-        container.write(path, header, arrays)
+        model_file.write(path, type(self), header, arrays)
 
     @classmethod
     def restored(

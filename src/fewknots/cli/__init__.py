@@ -6,6 +6,8 @@ command's file imports what it needs inside its function.
 
 import sys
 
+from ..extras import missing
+
 
 def main() -> None:
     """Run the command line, or say what it needs."""
@@ -19,7 +21,7 @@ def _run() -> int:
     try:
         import typer  # noqa: F401
     except ImportError:
-        sys.exit("The command line needs typer: pip install 'fewknots[cli]'.")
+        sys.exit(missing("The command line needs typer", "cli"))
     from .app import app
     from .running import run, take_sigterm_for_ctrl_c
 

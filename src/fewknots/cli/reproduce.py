@@ -13,6 +13,7 @@ from rich.table import Table
 
 from ..datasets import available
 from ..exceptions import DatasetError
+from ..extras import missing
 from ..paper.catalogue import EXPERIMENTS
 from ..paper.experiment import Choice, Experiment, Options
 from ..paper.folder import default_folder, reproduce
@@ -64,7 +65,7 @@ def list_experiments(
 
 def _run(experiment: Experiment, quick: bool, out: Path | None, data: Path | None, **extras: Enum):
     if importlib.util.find_spec("matplotlib") is None:
-        _fail("The experiments draw with matplotlib: pip install 'fewknots[paper]'.")
+        _fail(missing("The experiments draw with matplotlib", "paper"))
     options = Options(quick, data, {name: value.value for name, value in extras.items()})
     folder = out or default_folder(experiment, options)
     display = CellDisplay(experiment.name)

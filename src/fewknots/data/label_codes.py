@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import DataError
+from .label_values import check_classes, plain, shown
 from .sources import Place
 
 
@@ -30,7 +31,7 @@ class LabelCodes:
             codes[labels == label] = code
         while (unknown := codes < 0).any():
             row = int(np.argmax(unknown))
-            label = labels[row].item() if isinstance(labels[row], np.generic) else labels[row]
+            label = plain(labels[row])
             self._admit(label, labels.dtype, place.row(row))
             codes[labels == label] = len(self._seen) - 1
         return codes
@@ -41,7 +42,9 @@ class LabelCodes:
             return self._allowed
         if len(self._seen) < 2:
             raise self._only(self._seen[0])
-        return np.array(sorted(self._seen), np.result_type(*self._dtypes))
+        labels = np.array(sorted(self._seen), np.result_type(*self._dtypes))
+        check_classes(labels)
+        return labels
 
     def order(self) -> np.ndarray:
         """Which class (0 or 1, sorted) each code stands for."""
@@ -60,11 +63,11 @@ class LabelCodes:
         third = len(known) == 2 and label not in known
         mixed = bool(self._seen) and isinstance(label, str) != isinstance(self._seen[0], str)
         if third or mixed:
-            shown = " and ".join(_shown(value) for value in known)
+            others = " and ".join(shown(value) for value in known)
             reason = "text and numbers mixed" if mixed and not third else "a third label"
             raise DataError(
-                f"{place}: {self._target_name} is {_shown(label)}, but the other labels are "
-                f"{shown}: {reason}. Only two classes can be told apart; leave out the others' "
+                f"{place}: {self._target_name} is {shown(label)}, but the other labels are "
+                f"{others}: {reason}. Only two classes can be told apart; leave out the others' "
                 "rows or join classes. (Rows are counted from 0.)"
             )
         self._seen.append(label)
@@ -72,10 +75,6 @@ class LabelCodes:
 
     def _only(self, label: Any) -> DataError:
         return DataError(
-            f"{self._target_name} is {_shown(label)} in every row that counts: there have to be "
+            f"{self._target_name} is {shown(label)} in every row that counts: there have to be "
             "two classes to learn the difference."
         )
-
-
-def _shown(label: Any) -> str:
-    return repr(label.item() if isinstance(label, np.generic) else label)

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..exceptions import DataError
+from .label_values import find_bad_label
 from .sources import Place
 from .tables import LARGEST_VALUE
 
 _COUNTED = "(Rows are counted from 0.)"
-_LABEL_TYPES = (str, bytes, bool, int, float, np.generic)
 
 
 def check_features(X: np.ndarray, names: Sequence[object] | None, place: Place) -> None:
@@ -33,16 +33,14 @@ def check_weights(weights: np.ndarray, what: str, place: Place) -> None:
 
 
 def check_labels(labels: np.ndarray, what: str, place: Place) -> None:
-    """No label is missing."""
-    if labels.dtype.kind == "f":
-        absent = np.isnan(labels)
-    elif labels.dtype.kind == "O":
-        # None, NaN, pandas.NA, NaT: whatever stands for a missing value is not a plain label
-        absent = np.array([not isinstance(v, _LABEL_TYPES) or v != v for v in labels], bool)
-    else:
+    """No label is missing, and each is something that can be one."""
+    bad = find_bad_label(labels)
+    if bad is None:
         return
-    if absent.any():
-        raise missing_value(what, place.row(int(np.argmax(absent))))
+    here = place.row(bad.row)
+    if bad.reason is None:
+        raise missing_value(what, here)
+    raise DataError(f"{here}: {what} is {bad.reason}. {_COUNTED}")
 
 
 def missing_value(what: str, place: Place) -> DataError:

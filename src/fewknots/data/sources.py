@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..extras import missing
+
 if TYPE_CHECKING:
     import pyarrow
 
@@ -131,10 +133,8 @@ def open_source(
         try:
             from .table_files import TableFiles
         except ImportError as error:
-            raise ImportError(
-                "reading Parquet, CSV and Arrow files needs pyarrow: "
-                "pip install 'fewknots[stream]'."
-            ) from error
+            what = "reading Parquet, CSV and Arrow files needs pyarrow"
+            raise ImportError(missing(what, "stream")) from error
         return TableFiles(source, target, features, weight)
     if isinstance(source, Iterator):
         raise TypeError(

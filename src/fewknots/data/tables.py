@@ -1,42 +1,12 @@
-"""Tables from anywhere (numpy, pandas, polars, pyarrow) to errors that name the column.
-
-scikit-learn turns all of these into arrays and checks them. What it cannot do is say which
-column is at fault; that is done here, before it looks.
-"""
-
-import warnings
-from typing import Any
+"""What the numbers of a table must be like, in errors and warnings that name the column."""
 
 import numpy as np
 
-from ..exceptions import InputWarning
+from ..exceptions import InputWarning, warn
 
 # Squares of larger numbers, summed, leave the range of float64.
 LARGEST_VALUE = 1e100
 _A_FEW_ROWS = 1000
-
-
-def with_numeric_columns(X: Any) -> Any:
-    """X itself, or a pyarrow table as something scikit-learn reads; text columns raise."""
-    if type(X).__module__.partition(".")[0] == "pyarrow":
-        X = X.to_pandas()
-    names = getattr(X, "columns", None)
-    dtypes = getattr(X, "dtypes", None)
-    if names is None or dtypes is None:
-        return X
-    text = [str(name) for name, dtype in zip(names, dtypes, strict=True) if _is_text(dtype)]
-    if text:
-        raise ValueError(
-            f"could not convert string to float: column {_quoted(text)} of X holds text or "
-            "categories. Encode it as numbers first, for instance with "
-            "sklearn.preprocessing.OneHotEncoder, or leave it out."
-        )
-    return X
-
-
-def _is_text(dtype: Any) -> bool:
-    name = str(dtype).lower()
-    return name.startswith(("str", "utf8", "categorical", "category", "enum", "large_string"))
 
 
 def check_magnitude(X: np.ndarray, names: np.ndarray | None) -> None:
@@ -65,13 +35,8 @@ def warn_of_constant_columns(X: np.ndarray, names: np.ndarray | None) -> None:
         listed = ", ".join(_column(int(column), names) for column in constant[:5])
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         message = f"{listed}{more} of X never changes and says nothing about y."
-    warnings.warn(message, InputWarning, stacklevel=4)
+    warn(message, InputWarning)
 
 
 def _column(index: int, names: np.ndarray | None) -> str:
     return f"column {index}" if names is None else f"column {names[index]!r}"
-
-
-def _quoted(names: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")

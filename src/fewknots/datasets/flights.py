@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..container import replacing
+from ..extras import how_to_install
 from .array_files import unusable
 from .dataset import Contents, SourceError, Split
 
@@ -39,7 +40,7 @@ def pyarrow() -> Any:
         import pyarrow.csv
         import pyarrow.parquet
     except ImportError as error:
-        raise SourceError("it needs pyarrow (pip install 'fewknots[stream]')") from error
+        raise SourceError(f"it needs pyarrow ({how_to_install('stream')})") from error
     return pyarrow
 
 

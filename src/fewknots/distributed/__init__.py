@@ -13,5 +13,5 @@
 | `fitting`     | a Dask collection as a table that can sum its rows                          |
 | `predicting`  | predictions that stay Dask collections                                      |
 
-Only `collections` may be imported without the extra: `pip install 'fewknots[dask]'`.
+Only `collections` may be imported without the extra `dask`.
 """

@@ -17,7 +17,6 @@ told, again each time the wait has doubled.
 """
 
 import time
-import warnings
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -28,7 +27,7 @@ from distributed.comm import CommClosedError
 
 from distributed import Client, Future, wait
 
-from ..exceptions import ClusterError, ClusterWarning
+from ..exceptions import ClusterError, ClusterWarning, warn
 from ..stopping import raise_if_interrupted
 
 WAIT_FOR_WORKERS = 60.0  # seconds, where there are none
@@ -128,20 +127,18 @@ class Watch:
     def _strike_off(self, slow: dict[str, str]) -> None:
         self.client.run_on_scheduler(_replace, addresses=sorted(slow))
         for address, why in sorted(slow.items()):
-            warnings.warn(
+            warn(
                 f"worker {address} was struck off: it {why}. Its rows are loaded again by others.",
                 ClusterWarning,
-                stacklevel=2,
             )
 
     def _say_that_it_takes_long(self, n_workers: int) -> None:
         self._next_word = 2.0 * self.seconds
-        warnings.warn(
+        warn(
             f"{self.what} has taken {self.seconds:.0f} s so far, more than it usually does, and "
             f"none of the {n_workers} workers is slower than the others: still waiting. See what "
             f"they do on the dashboard, {self.client.dashboard_link}.",
             ClusterWarning,
-            stacklevel=2,
         )
 
 

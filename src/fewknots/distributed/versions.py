@@ -8,6 +8,7 @@ import jax
 from distributed import Client, get_worker
 
 from ..exceptions import ClusterError
+from ..extras import how_to_install
 
 Versions = dict[str, str]
 # As text, since Dask sends functions by name, and a process without fewknots could not find one.
@@ -41,8 +42,8 @@ def check_workers(client: Client) -> Versions:
     for who, answer in found.items():
         if isinstance(answer, BaseException):
             raise ClusterError(
-                f"{who} cannot import fewknots ({answer}). Install the client's version in its "
-                f"environment: pip install 'fewknots[dask]=={expected['fewknots']}'."
+                f"{who} cannot import fewknots ({answer}). Install the client's version, "
+                f"{expected['fewknots']}, in its environment: {how_to_install('dask')}."
             ) from answer
         for name, version in answer.items():
             if version != expected[name]:
@@ -51,7 +52,10 @@ def check_workers(client: Client) -> Versions:
 
 
 def _mismatch(who: str, name: str, version: str, expected: str) -> str:
+    command = f"pip install '{name}=={expected}'"
+    if name == "fewknots":
+        command = f"{how_to_install('dask')}, at version {expected}"
     return (
         f"{who} runs {name} {version}, the client {name} {expected}. Install the same version "
-        f"everywhere: pip install '{name}=={expected}'."
+        f"everywhere: {command}."
     )

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import inducing, model_file, prediction
 from ..data.blocks import padded, rounded_up
 from ..data.merge import merge_equal_rows
+from ..data.numeric_columns import with_numeric_columns
 from ..data.standardise import Standardiser
-from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
+from ..data.tables import check_magnitude, warn_of_constant_columns
 from ..inference.sites import Rows
 from ..kernels import as_kernel
 from ..likelihoods import Likelihood
@@ -110,7 +111,11 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         self._check_parameters()
         warm = self._warm()
         X, y = validate_data(
-            self, with_numeric_columns(X), y, dtype=np.float64, y_numeric=self._numeric_targets
+            self,
+            with_numeric_columns(X),
+            self._target_column(y),
+            dtype=np.float64,
+            y_numeric=self._numeric_targets,
         )
         names = getattr(self, "feature_names_in_", None)
         check_magnitude(X, names)

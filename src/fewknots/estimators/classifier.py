@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
 from ..container import shown
+from ..data.label_values import shown as shown_value
 from ..distributed.collections import is_dask
 from ..exceptions import ModelFileError
 from ..export import to_onnx
@@ -20,6 +21,7 @@ from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
 from .base import Targets
 from .contest import Contest, competes
+from .labels import known_classes, label_column, two_classes
 from .local_fits import local_plan
 from .methods import (
     CLASSIFICATION,
@@ -37,7 +39,7 @@ from .methods import (
 from .parameters import number, one_of, switch, whole_number
 from .stored_rows import check_stores_none
 from .streaming import StreamingFits
-from .training_data import known_classes, row_weights, two_classes
+from .training_data import row_weights
 
 _MOST_ROWS_FULL = 300
 
@@ -253,6 +255,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     # --- fitting ------------------------------------------------------------------------------
 
     _numeric_targets = False
+    _target_column = staticmethod(label_column)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -268,16 +271,14 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         if self.validation_fraction is not None:
             number("validation_fraction", self.validation_fraction, positive=True)
             if self.validation_fraction >= 1.0:
-                raise ValueError(
-                    f"validation_fraction must be below 1, got {self.validation_fraction!r}."
-                )
+                given = shown_value(self.validation_fraction)
+                raise ValueError(f"validation_fraction must be below 1, got {given}.")
         for name in ("resume", "warm_start"):
             switch(name, getattr(self, name))
         if self.resume and self.checkpoint is None:
             raise ValueError("resume=True needs the folder to go on from: checkpoint='...'.")
 
     def _targets(self, X, y, sample_weight, classes=None):
-        y = column_or_1d(y, warn=True)
         classes = two_classes(y) if classes is None else known_classes(y, classes)
         self.classes_ = classes.labels
         weights = row_weights(sample_weight, self.class_weight, X, classes)
@@ -401,7 +402,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
         Input "X" (rows, features), outputs "probabilities" (rows, 2) and "label"; docs/serving.md
         shows a server. Probabilities agree with `predict_proba` to 1e-5, with dtype="float64" to
-        1e-10. Needs onnx: `pip install 'fewknots[onnx]'`.
+        1e-10. Needs onnx, the extra `onnx`: `pip install '.[onnx]'` in the checkout.
         """
         to_onnx(self, path, dtype=dtype)
 

@@ -1,12 +1,11 @@
 """What a fit leaves on an estimator, and what it has to say about it."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..exceptions import InterruptedFitWarning, NumericalWarning
+from ..exceptions import InterruptedFitWarning, NumericalWarning, warn
 from ..local.posterior import LocalPosterior
 from ..optimize.lbfgsb import Status
 from ..precision import resolve_jitter
@@ -54,27 +53,24 @@ def tell_of_trouble(estimator: Any, fitted: Fitted) -> None:
     """Warn of a jitter that had to grow, and of a fit that did not converge."""
     jitter = resolve_jitter(estimator.jitter, fitted.posterior.points.dtype)
     if fitted.jitter > 1.5 * jitter:
-        warnings.warn(
+        warn(
             f"the inducing points' covariance needed a jitter of {fitted.jitter:.0e} instead "
             f"of {jitter:.0e}: points are nearly equal for this kernel and dtype. The "
             "fit is sound; fewer inducing points or dtype='float64' avoid this.",
             NumericalWarning,
-            stacklevel=7,
         )
     if fitted.status is Status.MAX_ITER:
-        warnings.warn(
+        warn(
             f"the fit had not converged after max_iter={fitted.iterations} iterations; the "
             "model is usable, and a larger max_iter or tol ends this warning.",
             ConvergenceWarning,
-            stacklevel=7,
         )
 
 
 def tell_of_interruption(estimator: Any) -> None:
     """Warn that Ctrl-C has ended a fit."""
-    warnings.warn(
+    warn(
         f"interrupted after {estimator.n_iter_} iterations; the model is what had been learned by "
         "then.",
         InterruptedFitWarning,
-        stacklevel=4,
     )

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..data.label_values import shown
 from ..inference.ep import EP
 from ..inference.fitc_ep import FitcEP
 from ..inference.full_kl import FullKL
@@ -160,7 +161,7 @@ def with_options(cls: Callable[..., AnyMethod], name: str, options: Any) -> AnyM
         if not fits:
             wanted = choices if isinstance(choices, tuple) else choices.__name__
             raise ValueError(
-                f"option {option!r} of method={name!r} must be {wanted}, got {value!r}."
+                f"option {option!r} of method={name!r} must be {wanted}, got {shown(value)}."
             )
     return cls(**options)
 

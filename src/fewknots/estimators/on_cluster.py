@@ -7,6 +7,7 @@ import numpy as np
 from ..data.moments import Moments
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
+from ..extras import missing
 from ..likelihoods import Bernoulli
 from ..precision import resolve_dtype
 from .local_fits import check_warm
@@ -21,9 +22,8 @@ def fit_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         from ..distributed.connection import current_client
         from ..distributed.fitting import ClusterRows
     except ImportError as error:
-        raise ImportError(
-            "fitting to Dask collections needs dask and distributed: pip install 'fewknots[dask]'."
-        ) from error
+        what = "fitting to Dask collections needs dask and distributed"
+        raise ImportError(missing(what, "dask")) from error
     estimator._check_parameters()
     if y is None:
         raise ValueError("fit needs y, the labels, as a Dask array or series cut like X.")

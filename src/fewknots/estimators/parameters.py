@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from ..data.label_values import shown
+
 
 def one_of(name: str, value: Any, allowed: Collection[str]) -> None:
     """A text out of a few."""
     if not isinstance(value, str) or value not in allowed:
         listed = ", ".join(repr(option) for option in allowed)
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+        raise ValueError(f"{name} must be one of {listed}, got {shown(value)}.")
 
 
 def whole_number(name: str, value: Any, least: int) -> None:
     """An int (not a bool) of at least `least`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {shown(value)}.")
 
 
 def number(name: str, value: Any, *, positive: bool) -> None:
@@ -30,10 +32,10 @@ def number(name: str, value: Any, *, positive: bool) -> None:
     )
     if not fits:
         wanted = "a positive number" if positive else "a number of at least 0"
-        raise ValueError(f"{name} must be {wanted}, got {value!r}.")
+        raise ValueError(f"{name} must be {wanted}, got {shown(value)}.")
 
 
 def switch(name: str, value: Any) -> None:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")

@@ -5,15 +5,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, column_or_1d
+from sklearn.utils.validation import _check_sample_weight
 
-from ..container import shown
+from ..container import shown as quoted
+from ..data.label_values import shown
 from ..data.standardise import Standardiser
 from ..data.tables import LARGEST_VALUE
 from ..exceptions import ModelFileError
 from ..header_values import value_of
 from ..likelihoods import Gaussian
 from .base import GPEstimator, Targets
+from .labels import one_column
 from .methods import REGRESSION, Way, check_inducing, way_to_regress
 from .parameters import number, one_of, switch
 from .stored_rows import check_stores_none
@@ -109,6 +111,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.callback = callback
 
     _numeric_targets = True
+    _target_column = staticmethod(one_column)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -118,7 +121,12 @@ class GPRegressor(RegressorMixin, GPEstimator):
             number("noise", self.noise, positive=True)
 
     def _targets(self, X, y, sample_weight):
-        y = column_or_1d(y, warn=True).astype(np.float64)
+        if y.dtype.kind not in "biufO":  # objects have become numbers by now, or an error
+            raise ValueError(
+                f"y holds {shown(y[0])} in row 0, which is no number. A regressor learns numbers: "
+                "turn dates and durations into days or seconds, and use GPClassifier for classes."
+            )
+        y = y.astype(np.float64)
         if np.max(np.abs(y)) > LARGEST_VALUE:
             raise ValueError(
                 f"y holds {y[np.argmax(np.abs(y))]:g}, too large to compute with: the limit is "
@@ -187,7 +195,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def _restore_targets(self, header: dict[str, Any], decode_array) -> None:
         if header["likelihood"] != "gaussian":
-            raise ModelFileError(f"unknown likelihood {shown(header['likelihood'])}.")
+            raise ModelFileError(f"unknown likelihood {quoted(header['likelihood'])}.")
         noise, mean, scale = (value_of(header, name, float) for name in ("noise", "mean", "scale"))
         if noise <= 0 or scale <= 0:
             raise ModelFileError(f"its noise is {noise:g} and its scale {scale:g}, not above zero.")

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import prediction
 from ..container import replacing
+from ..data.numeric_columns import with_numeric_columns
 from ..data.sources import Block, open_source
 from ..data.spool import Spool
 from ..data.standardise import Standardiser
-from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
+from ..data.tables import check_magnitude, warn_of_constant_columns
 from ..distributed.collections import is_dask
 from ..inference.sites import Rows
 from ..inference.sparse_kl import SparseKL
@@ -24,7 +25,8 @@ from ..posterior import GaussianPosterior
 from ..precision import on_device
 from ..training.schedule import Plan
 from .base import GPEstimator
-from .local_fits import with_more_rows
+from .labels import check_same_classes
+from .local_fits import check_warm, with_more_rows
 from .methods import Way
 from .minibatches import Warm, check_same_width, table_on_disk, update
 from .on_cluster import fit_on_cluster
@@ -87,6 +89,7 @@ class StreamingFits(GPEstimator):
             self._set_stream_features(spool)
             self.classes_ = spool.classes
             way = self._way(spool.n_rows, streamed=True)
+            check_warm(warm, way)
             extremes = np.array([spool.minimum, spool.maximum])
             warn_of_constant_columns(extremes, getattr(self, "feature_names_in_", None))
             factors = class_factors(self.class_weight, spool.classes, spool.class_totals)
@@ -129,17 +132,19 @@ class StreamingFits(GPEstimator):
 
     def _update(self, X, y, sample_weight, classes) -> None:
         self._check_parameters()
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes is {np.unique(classes).tolist()}, but in the first call it was "
-                f"{self.classes_.tolist()}."
-            )
+        check_same_classes(classes, self.classes_)
         if not isinstance(self.posterior_, GaussianPosterior | LocalPosterior):
             raise ValueError(
                 "partial_fit continues a Gaussian posterior, which method_options="
                 "{'predictor': 'monte_carlo'} does not give."
             )
-        X, y = validate_data(self, with_numeric_columns(X), y, dtype=np.float64, reset=False)
+        X, y = validate_data(
+            self,
+            with_numeric_columns(X),
+            self._target_column(y),
+            dtype=np.float64,
+            reset=False,
+        )
         check_magnitude(X, getattr(self, "feature_names_in_", None))
         signs, weights = self._targets(X, y, sample_weight, self.classes_)
         rows = Rows(self._standardiser(X), signs, weights)
@@ -204,5 +209,9 @@ class StreamingFits(GPEstimator):
             columns = dict(zip(block.table.schema.names, block.table.columns, strict=True))
         for label, log_p in zip(self.classes_, both, strict=True):
             columns[f"p_{label}"] = pa.array(np.exp(log_p))
-        columns["prediction"] = pa.array(self.classes_[(both[1] > both[0]).astype(int)])
+        try:
+            labels = pa.array(self.classes_)
+        except pa.ArrowNotImplementedError:  # dates by the year or the hour
+            labels = pa.array(self.classes_.astype(str))
+        columns["prediction"] = labels.take(pa.array((both[1] > both[0]).astype(int)))
         return pa.table(columns)

@@ -1,59 +1,20 @@
-"""From what the user passes to `fit` to clean arrays: rows, labels, weights, inducing points."""
+"""From what the user passes to `fit` to clean arrays: weights and inducing points."""
 
-import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight
 
 from .. import inducing
+from ..data.label_values import shown
 from ..data.standardise import Standardiser
-from ..exceptions import InputWarning
+from ..exceptions import InputWarning, warn
 from ..kernels import Kernel
+from .labels import TwoClasses, listed
 from .stored_rows import check_points_are_no_rows
 
 _FEW_ROWS = 20_000
-
-
-class TwoClasses(NamedTuple):
-    """The two labels in sorted order, and each row's as -1 or +1."""
-
-    labels: np.ndarray
-    signs: Float[np.ndarray, " N"]
-    given: bool = False  # by the user: one of them may then be absent
-
-
-def known_classes(y: np.ndarray, classes: Any) -> TwoClasses:
-    """The two labels that the user says there are."""
-    labels = np.unique(np.asarray(classes))
-    if len(labels) != 2:
-        raise ValueError(f"classes must name two labels, got {labels.tolist()}.")
-    strange = ~np.isin(y, labels)
-    if np.any(strange):
-        raise ValueError(
-            f"row {int(np.argmax(strange))} of y is {y[strange][0]!r}, which is not one of the "
-            f"classes {labels.tolist()}."
-        )
-    return TwoClasses(labels, np.where(y == labels[1], 1.0, -1.0), given=True)
-
-
-def two_classes(y: np.ndarray) -> TwoClasses:
-    """Any two distinct labels; one or three are an error that counts them."""
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
-    if kind.startswith("continuous"):
-        raise ValueError(f"Unknown label type: {kind}. y must hold two classes, not measurements.")
-    labels, codes = np.unique(y, return_inverse=True)
-    if len(labels) > 2:
-        shown = ", ".join(repr(label) for label in labels[:5].tolist())
-        raise ValueError(
-            f"Only binary classification is supported. The type of the target is {kind}: y holds "
-            f"{len(labels)} classes ({shown}{', ...' if len(labels) > 5 else ''})."
-        )
-    if len(labels) < 2:
-        raise ValueError(f"y holds 1 class ({labels[0]!r}); two classes are needed to fit.")
-    return TwoClasses(labels, 2.0 * codes - 1.0)
 
 
 def row_weights(
@@ -92,11 +53,14 @@ def class_factors(
         return totals.sum() / (2.0 * totals)
     if not isinstance(class_weight, dict):
         raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
-    known = labels.tolist()
-    unknown = [label for label in class_weight if label not in known]
-    if unknown:
-        raise ValueError(f"class_weight names {unknown[0]!r}, but the classes in y are {known}.")
-    per_class = np.array([float(class_weight.get(label, 1.0)) for label in known])
+    per_class = np.ones(2)
+    for label, factor in class_weight.items():
+        named = [bool(label == known) for known in labels]  # not by hash: dates have units
+        if not any(named):
+            raise ValueError(
+                f"class_weight names {shown(label)}, but the classes in y are {listed(labels)}."
+            )
+        per_class[named.index(True)] = float(factor)
     if np.any(per_class < 0) or not np.all(np.isfinite(per_class)):
         raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}.")
     return per_class
@@ -141,11 +105,10 @@ def starting_points(
     else:
         count = int(n_inducing)
         if count > len(distinct):
-            warnings.warn(
+            warn(
                 f"n_inducing={count} is more than the {len(distinct)} distinct rows of X; "
                 f"using {len(distinct)}.",
                 InputWarning,
-                stacklevel=6,
             )
             count = len(distinct)
     if count == len(distinct):

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit, ndtr
 
-from .nameless import Nameless
+from .nameless import Nameless, check_rows
 
 _ROWS = 100  # averaged over
 _POINTS = 40  # along the curve
@@ -39,6 +39,7 @@ class Effect(NamedTuple):
 
 def effect(rows: Nameless, column: int) -> Effect:
     """The mean probability of `classes_[1]` and its band, along one input."""
+    check_rows(rows)
     distinct = np.unique(rows.X[:, column])
     separate = len(distinct) <= _FEW
     if separate:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 
@@ -41,14 +42,47 @@ class Nameless(NamedTuple):
         return self.X[np.random.default_rng(seed).choice(len(self.X), most, replace=False)]
 
 
+def check_kind(estimator: Any, classifier: bool = True) -> None:
+    """It is fitted, and one of ours: the only ones that have a kernel and a latent function."""
+    wanted = "GPClassifier" if classifier else "GPClassifier or GPRegressor"
+    name = type(estimator).__name__
+    if hasattr(estimator, "steps"):
+        raise TypeError(
+            f"a fitted {wanted} is needed, got a {name}. Pass its last step, and the rows as that "
+            "step gets them: pipeline[-1] and pipeline[:-1].transform(X)."
+        )
+    if hasattr(estimator, "recipe"):
+        raise TypeError(
+            f"a fitted {wanted} is needed, got a {name}. Pass the one in it, model.classifier, and "
+            "the rows as it gets them: the X of model.rows(source). The command line, `fewknots "
+            "report`, does both."
+        )
+    if not hasattr(estimator, "predict_latent") or (classifier and not is_classifier(estimator)):
+        raise TypeError(f"a fitted {wanted} of fewknots is needed, got a {name}.")
+    check_is_fitted(estimator)
+
+
+def check_rows(rows: Any, classifier: bool = True) -> None:
+    """It is what `without_names` gives, and not the classifier itself."""
+    if not isinstance(rows, Nameless):
+        raise TypeError(
+            "this function takes a classifier and rows together, as explain.without_names("
+            f"classifier, X) gives them; got a {type(rows).__name__}."
+        )
+    if classifier and not hasattr(rows.classifier, "predict_proba"):
+        check_kind(rows.classifier)
+
+
 def without_names(
     classifier: Any, X: Any, feature_names: Sequence[object] | None = None
 ) -> Nameless:
     """X (array or table) checked as for prediction, and the names that pictures may use.
 
+    The classifier is a fitted `GPClassifier`; `kernel_relevance` takes a `GPRegressor` too.
+
     Names are `feature_names`, else those the classifier was fitted with, else x0, x1, ...
     """
-    check_is_fitted(classifier)
+    check_kind(classifier, classifier=False)
     names = (
         getattr(classifier, "feature_names_in_", None) if feature_names is None else feature_names
     )

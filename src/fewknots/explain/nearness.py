@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.neighbors import NearestNeighbors
 
+from .nameless import check_kind
+
 
 def distance_to_points(classifier: Any, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
     """Distance from each row to the nearest inducing point, in lengthscales of the kernel.
@@ -14,6 +16,8 @@ def distance_to_points(classifier: Any, X: Float[np.ndarray, "N D"]) -> Float[np
     lengthscale: in standard deviations of the inputs.) A row a lengthscale or two away from every
     point is one about which the model has little but its prior.
     """
+    if not hasattr(classifier, "kernel_"):
+        check_kind(classifier, classifier=False)
     scale = classifier.kernel_.input_scale()
     scale = np.asarray(1.0 if scale is None else scale, np.float64)
     standardise = classifier._standardiser

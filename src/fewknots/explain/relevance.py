@@ -24,7 +24,7 @@ from jaxtyping import Float
 from ..kernels import Constant, Kernel, Linear, Product, Sum
 from ..kernels.stationary import Stationary
 from ..precision import computing_in
-from .nameless import Nameless
+from .nameless import Nameless, check_rows
 
 _PREDICTIONS = 50_000  # that shuffling may cost
 _FEWEST_ROWS, _MOST_ROWS = 20, 1000
@@ -57,6 +57,7 @@ class _Moved(NamedTuple):
 
 def kernel_relevance(rows: Nameless) -> Relevance:
     """The expected change of f as each input moves by its standard deviation among these rows."""
+    check_rows(rows, classifier=False)
     standardiser = rows.classifier._standardiser
     Z = standardiser(rows.sample(10_000))
     with computing_in(np.dtype(np.float64)):  # 1 - ρ of a long lengthscale is a small difference
@@ -73,6 +74,7 @@ def has_ard(kernel: Kernel) -> bool:
 
 def shuffled_change(rows: Nameless, seed: int = 0) -> Float[np.ndarray, " D"]:
     """Mean change of the predicted probability when a column is shuffled among the rows."""
+    check_rows(rows)
     n_inputs = rows.X.shape[1]
     X = rows.sample(int(np.clip(_PREDICTIONS // n_inputs, _FEWEST_ROWS, _MOST_ROWS)))
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from .nameless import Nameless
+from .nameless import Nameless, check_rows
 
 _MARGIN = 0.05  # beyond the outermost rows
 _FEW = 2  # distinct values: an axis of such an input would show two lines
@@ -25,6 +25,7 @@ class Surface(NamedTuple):
 
 def surface(rows: Nameless, columns: tuple[int, int], grid: int = 80) -> Surface:
     """`grid` × `grid` probabilities of `classes_[1]` over two inputs."""
+    check_rows(rows)
     first, second = columns
     if first == second:
         raise ValueError(f"a surface needs two different inputs, got {rows.names[first]!r} twice.")
@@ -53,6 +54,7 @@ def two_to_show(rows: Nameless, order: list[int]) -> tuple[int, int] | None:
 
     None with a single input.
     """
+    check_rows(rows, classifier=False)
     if len(order) < 2:
         return None
     sample = rows.sample(10_000)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..extras import missing
+
 if TYPE_CHECKING:
     from ..estimators import GPClassifier
     from ..recipe import Recipe
@@ -35,5 +37,5 @@ def to_onnx(
     except ModuleNotFoundError as error:
         if error.name != "onnx":
             raise
-        raise ImportError("ONNX files are made with onnx: pip install 'fewknots[onnx]'.") from error
+        raise ImportError(missing("ONNX files are made with onnx", "onnx")) from error
     write(classifier, path, np.dtype(dtype), recipe)

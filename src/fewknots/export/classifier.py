@@ -119,14 +119,18 @@ def _dtype_of_product(
 
 def _labels(graph: Graph, classes: np.ndarray, positive: Tensor) -> Tensor:
     """Each row's more probable class."""
-    if classes.dtype.kind in "iu":
-        classes = classes.astype(np.int64)
-    elif classes.dtype.kind == "f":
-        classes = classes.astype(np.float64)
-    elif classes.dtype.kind != "b":
-        classes = classes.astype(str)
+    classes = _classes(classes)
     chosen = graph.apply("Squeeze", positive.cast(np.int64), graph.array([1], np.int64))
     return graph.apply("Gather", graph.array(classes), chosen, axis=0)
+
+
+def _classes(classes: np.ndarray) -> np.ndarray:
+    """The labels in a type that ONNX has; dates, and numbers above its largest, as text."""
+    if classes.dtype.kind == "b":
+        return classes
+    if classes.dtype.kind in "iu" and classes[1] <= np.iinfo(np.int64).max:
+        return classes.astype(np.int64)
+    return classes.astype(np.float64 if classes.dtype.kind == "f" else str)
 
 
 def _content(graph: Graph, classifier: "GPClassifier") -> bytes:
@@ -134,7 +138,7 @@ def _content(graph: Graph, classifier: "GPClassifier") -> bytes:
 
     names: Any = getattr(classifier, "feature_names_in_", None)
     metadata = {
-        "classes": json.dumps(classifier.classes_.tolist()),
+        "classes": json.dumps(_classes(classifier.classes_).tolist()),
         "features": json.dumps(None if names is None else list(names)),
         "kernel": repr(classifier.kernel_),
         "likelihood": classifier._likelihood.link,

@@ -108,18 +108,27 @@ class Kernel:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+def one_per_input(kernel: Kernel, ard: bool) -> bool:
+    """Whether this part of a kernel has a parameter for each input."""
+    if not isinstance(kernel.ard, bool | np.bool_):  # type: ignore[attr-defined]
+        label = f"{type(kernel).__name__}.ard"
+        raise ValueError(f"{label} must be True or False, got {kernel.ard!r}.")  # type: ignore[attr-defined]
+    return bool(ard and kernel.ard)  # type: ignore[attr-defined]
+
+
 def positive_parameter(
     kernel: Kernel, name: str, default: Any, size: int | None
 ) -> Float[np.ndarray, "..."]:
     """The parameter as a checked array: of `size` values if given, otherwise a single one."""
     value = getattr(kernel, name)
     label = f"{type(kernel).__name__}.{name}"
+    plain = value.item() if isinstance(value, np.generic) else value
     try:
         array = np.asarray(default if value is None else value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{label} must be a number or an array, got {value!r}.") from None
+        raise ValueError(f"{label} must be a number or an array, got {plain!r}.") from None
     if not np.all(np.isfinite(array)) or np.any(array <= 0):
-        raise ValueError(f"{label} must be positive and finite, got {value!r}.")
+        raise ValueError(f"{label} must be positive and finite, got {plain!r}.")
     if array.ndim > 1 or (array.ndim == 1 and array.size not in (1, size)):
         wanted = "one value" if size is None else f"one value or {size}, one per input"
         raise ValueError(f"{label} must have {wanted}, got an array of shape {array.shape}.")
@@ -131,4 +140,6 @@ def positive_parameter(
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray | jax.Array):
         return np.array2string(np.asarray(value), precision=4, separator=", ", threshold=20)
+    if isinstance(value, np.generic):
+        value = value.item()
     return f"{value:.4g}" if isinstance(value, float) else repr(value)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..arrays import AnyArray
-from .base import Kernel, positive_parameter
+from .base import Kernel, one_per_input, positive_parameter
 
 
 class Linear(Kernel):
@@ -33,7 +33,7 @@ class Linear(Kernel):
         return 1.0 / A.shape[1] if self.variance is None else self.variance
 
     def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
-        per_input = ard and self.ard
+        per_input = one_per_input(self, ard)
         size = len(spread)
         default = 1.0 / (size * spread**2) if per_input else 1.0 / np.sum(spread**2)
         variance = positive_parameter(self, "variance", default, size if per_input else None)

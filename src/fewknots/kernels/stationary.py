@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from ..arrays import AnyArray
 from ..elementary import exp
-from .base import Kernel, positive_parameter
+from .base import Kernel, one_per_input, positive_parameter
 
 # Up to this many inputs squared distances are sums of squared differences: exact, also for
 # nearly equal points. Above, the product form is many times faster and, after centring, good
@@ -50,7 +50,7 @@ class Stationary(Kernel):
         return self.variance * jnp.ones(A.shape[0], A.dtype)
 
     def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
-        per_input = ard and self.ard
+        per_input = one_per_input(self, ard)
         size = len(spread)
         default = spread * np.sqrt(size) if per_input else np.sqrt(np.sum(spread**2))
         return type(self)(

@@ -1,4 +1,4 @@
-"""Pictures of a fitted classifier, with matplotlib (the extra `fewknots[plots]`).
+"""Pictures of a fitted classifier, with matplotlib (the extra `plots`).
 
 Every function draws into the `ax` it is given, or into a new one, and returns it. Where
 scikit-learn has a `Display` for the same thing there is one here too, with `from_estimator`,

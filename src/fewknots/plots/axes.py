@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ..extras import missing
+
 # Blue and orange: told apart by nearly everybody, also in grey.
 NEGATIVE, POSITIVE, INK = "#2f6db3", "#d9730d", "#444444"
 
@@ -13,7 +15,7 @@ def axes(ax: Any = None) -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise ImportError("plots need matplotlib: pip install 'fewknots[plots]'.") from None
+        raise ImportError(missing("plots need matplotlib", "plots")) from None
     return pyplot.subplots(layout="constrained")[1]
 
 

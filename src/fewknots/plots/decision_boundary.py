@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..explain import Surface, kernel_relevance, strongest, surface, two_to_show, without_names
+from ..explain.nameless import check_kind
 from .axes import NEGATIVE, POSITIVE, axes, between_classes
 
 _LEVELS = np.linspace(0.0, 1.0, 21)
@@ -33,6 +34,7 @@ class DecisionBoundaryDisplay:
 
         Further inputs are held at their medians in X. With y the rows are drawn as well.
         """
+        check_kind(estimator)
         rows = without_names(estimator, X)
         if features is None:
             columns = two_to_show(rows, strongest(kernel_relevance(rows)))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..explain import Effect, effect, kernel_relevance, strongest, without_names
+from ..explain.nameless import check_kind
 from .axes import POSITIVE, axes, probability_axis
 
 
@@ -18,6 +19,7 @@ class EffectDisplay:
         cls, estimator: Any, X: Any, feature: int | str | None = None, *, ax: Any = None
     ) -> "EffectDisplay":
         """Of the input that `feature` names, or of the most relevant; the rest as in X."""
+        check_kind(estimator)
         rows = without_names(estimator, X)
         column = strongest(kernel_relevance(rows))[0] if feature is None else rows.column(feature)
         return cls(effect(rows, column), positive=estimator.classes_[1]).plot(ax)

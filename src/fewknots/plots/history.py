@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from ..explain.history import clock, settled_range
+from ..explain.nameless import check_kind
 from .axes import NEGATIVE, POSITIVE, axes
 
 
@@ -15,7 +15,7 @@ def plot_history(classifier: Any, *, ax: Any = None) -> Any:
     The scale leaves out the first moments, whose values would flatten all the others. Returns the
     ax of the bound.
     """
-    check_is_fitted(classifier)
+    check_kind(classifier, classifier=False)
     history = classifier.history_
     if not len(history.get("bound", ())):
         raise ValueError("this fit kept no history: nothing was optimised.")

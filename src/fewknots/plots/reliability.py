@@ -25,7 +25,15 @@ class ReliabilityDisplay:
         cls, estimator: Any, X: Any, y: Any, *, bins: int = 10, ax: Any = None
     ) -> "ReliabilityDisplay":
         """Predict, count and draw, for any classifier of two classes."""
+        if not hasattr(estimator, "predict_proba"):
+            name = type(estimator).__name__
+            raise TypeError(f"a classifier with predict_proba is needed, got a {name}.")
         p = estimator.predict_proba(X)[:, 1]
+        if len(estimator.classes_) != 2:
+            n_classes = len(estimator.classes_)
+            raise ValueError(
+                f"a reliability diagram is for two classes, and there are {n_classes}."
+            )
         positive = estimator.classes_[1]
         return cls.from_predictions(
             np.asarray(y) == positive, p, bins=bins, positive=positive, ax=ax

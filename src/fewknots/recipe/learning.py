@@ -4,13 +4,12 @@ No label is looked at, so rows that are held out to be scored may take part: a l
 only they have is then known.
 """
 
-import warnings
 from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 
 from ..data.sources import Place
-from ..exceptions import DataError, InputWarning
+from ..exceptions import DataError, InputWarning, warn
 from .columns import Column, Learner, learner_for
 from .recipe import Recipe
 
@@ -57,7 +56,7 @@ class RecipeLearner:
         if not columns:
             raise DataError(f"no column can be used as an input: {said or 'there is none'}.")
         if listed:
-            warnings.warn(f"columns left out: {said}.", InputWarning, stacklevel=2)
+            warn(f"columns left out: {said}.", InputWarning)
         recipe = Recipe(tuple(columns))
         if len(recipe.feature_names) > MOST_FEATURES:
             raise _too_wide(f"{len(recipe.feature_names):,} inputs")

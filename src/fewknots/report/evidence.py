@@ -14,6 +14,7 @@ from ..explain import (
     strongest,
     without_names,
 )
+from ..explain.nameless import check_kind
 from .numbers import cell
 
 _LATENT_ROWS = 20_000  # whose latent function is looked at
@@ -75,6 +76,7 @@ def gather(
     about: Mapping[str, Any] | None,
 ) -> Evidence:
     """Predict for all rows, and look closer at some thousands of them."""
+    check_kind(classifier)
     rows = without_names(classifier, X, feature_names)
     truth = _positive(classifier.classes_, y, len(rows.X))
     if raw is not None and len(raw) != len(rows.X):

@@ -8,7 +8,6 @@ digest and every setting that the result depends on.
 
 import os
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 
 from .. import container
 from ..container import shown
-from ..exceptions import CheckpointError, CheckpointWarning, ModelFileError
+from ..exceptions import CheckpointError, CheckpointWarning, ModelFileError, warn
 from ..progress import Reporter
 from .saved_form import Saved, check_history
 
@@ -60,7 +59,7 @@ class Checkpoints:
                 return self._read(path)
             except (ModelFileError, CheckpointError) as error:
                 reasons.append(str(error))
-                warnings.warn(f"{error} Trying the one before.", CheckpointWarning, stacklevel=2)
+                warn(f"{error} Trying the one before.", CheckpointWarning)
         if reasons:
             raise CheckpointError(
                 f"no checkpoint in {self.folder} can be used. {reasons[0]} Take another folder for "

@@ -4,10 +4,9 @@ A run is a function of its plan, its start and its seed. `Standing` is what chan
 beside the parameters: it goes into every checkpoint, so that a run can be taken up in the middle.
 """
 
-import warnings
 from typing import Any, NamedTuple
 
-from ..exceptions import NumericalError, NumericalWarning
+from ..exceptions import NumericalError, NumericalWarning, warn
 from ..stopping import TimeLimit
 from .saved_form import Saved
 from .schedule import Pace, Plan, has_plateaued
@@ -90,10 +89,9 @@ class Standing(NamedTuple):
                 f"also with rates {self.slowdown:g} times the usual. Try {advice}."
             )
         slowdown = 0.5 * self.slowdown
-        warnings.warn(
+        warn(
             f"steps {self.done} to {self.done + steps} diverged; they are undone and run again "
             f"with {slowdown:g} times the usual rates.",
             NumericalWarning,
-            stacklevel=7,
         )
         return self._replace(slowdown=slowdown, retries=self.retries + 1)
