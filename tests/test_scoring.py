@@ -6,7 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
-from fewknots.scoring import SCORES, intervals, nlp_gain, reliability, scores, wilson
+from fewknots.scoring import (
+    SCORES,
+    difference_interval,
+    intervals,
+    nlp_gain,
+    reliability,
+    row_nlp,
+    scores,
+    wilson,
+)
 
 
 def _calibrated(n=500, seed=0, digits=None):
@@ -121,3 +130,38 @@ def test_errors_say_what_is_wrong(p, y, said):
 def test_log_probabilities_of_another_shape():
     with pytest.raises(ValueError, match="log_p must have the shape"):
         scores([0.5], [1], log_p=[[0.0]])
+
+
+def test_the_nlp_is_the_mean_of_the_rows():
+    p, y = _calibrated()
+    assert np.mean(row_nlp(p, y)) == pytest.approx(scores(p, y)["nlp"], rel=1e-12)
+    log_p = np.array([[-800.0, 0.0], [0.0, -900.0]])
+    np.testing.assert_array_equal(row_nlp([1.0, 0.0], [0, 1], log_p), [800.0, 900.0])
+
+
+def test_an_interval_of_differences_is_that_of_the_normal_approximation():
+    rng = np.random.default_rng(3)
+    hard = rng.exponential(size=4000)  # what is hard about a row is hard for both
+    a, b = hard + 0.02 + 0.1 * rng.normal(size=4000), hard
+    low, high = difference_interval(a, b)
+    width = 1.96 * np.std(a - b) / np.sqrt(4000)
+    assert low == pytest.approx(np.mean(a - b) - width, abs=0.1 * width)
+    assert high == pytest.approx(np.mean(a - b) + width, abs=0.1 * width)
+    assert low > 0  # paired: apart, each is known to 0.03 only
+    assert difference_interval(a, b) == (low, high)
+    assert difference_interval(b, a, seed=5)[1] < 0
+
+
+def test_an_interval_of_differences_covers_the_truth():
+    rng = np.random.default_rng(0)
+    held = []
+    for _ in range(200):
+        low, high = difference_interval(rng.normal(size=60), np.zeros(60))
+        held.append(low < 0 < high)
+    assert 0.88 < np.mean(held) < 0.99
+
+
+@pytest.mark.parametrize(("a", "b"), [([], []), (np.zeros((2, 2)), np.zeros((2, 2)))])
+def test_differences_of_no_rows_are_refused(a, b):
+    with pytest.raises(ValueError, match="vectors of one length"):
+        difference_interval(a, b)

@@ -22,6 +22,8 @@ from scipy.special import ndtri
 
 SCORES = ("nlp", "brier", "error", "auc", "ece")
 _BINS = 10
+_DRAWS = 20_000_000  # of rows in all resamples, which take a second or less
+_FEWEST_RESAMPLES, _MOST_RESAMPLES = 200, 2000
 # A double nearest to 1 may stand for 1 - 2⁻⁵⁴, one nearest to 0 for the smallest there is: what an
 # answer of exactly 0 or 1 costs when it is wrong is at least this much, and not infinite.
 _LEAST = np.array([np.finfo(np.float64).smallest_subnormal, 2.0**-54])
@@ -88,6 +90,28 @@ def nlp_gain(
     gain = float(np.mean(difference))
     width = float(ndtri(0.5 * (1.0 + level)) * np.std(difference) / np.sqrt(len(difference)))
     return gain, gain - width, gain + width
+
+
+def row_nlp(p: Any, y: Any, log_p: Any = None) -> Float[np.ndarray, " N"]:
+    """-log p(y) of each row: what `nlp` is the mean of."""
+    return _loss(*_checked(p, y, log_p))
+
+
+def difference_interval(nlp_a: Any, nlp_b: Any, seed: int = 0) -> tuple[float, float]:
+    """A 95 % interval for mean(nlp_a - nlp_b), two predictors' NLPs of the same rows.
+
+    The rows are drawn anew in pairs (percentile bootstrap), since what is hard about a row is hard
+    for both. An interval on both sides of 0 means: these rows do not tell which one is better.
+    """
+    difference = np.asarray(nlp_a, np.float64) - np.asarray(nlp_b, np.float64)
+    if difference.ndim != 1 or not len(difference):
+        raise ValueError("the NLPs of two predictors must be vectors of one length, and not empty.")
+    n = len(difference)
+    rng = np.random.default_rng(seed)
+    resamples = int(np.clip(_DRAWS // n, _FEWEST_RESAMPLES, _MOST_RESAMPLES))
+    means = [np.mean(difference[rng.integers(n, size=n)]) for _ in range(resamples)]
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(low), float(high)
 
 
 def reliability(p: Any, y: Any, bins: int = _BINS) -> list[ReliabilityBin]:
