@@ -129,5 +129,5 @@ def _thinned(n: int) -> np.ndarray:
 
 def _how_many(shown: int, rows: int) -> str:
     if shown == rows:
-        return "All held-out rows are shown."
+        return "All checked rows are shown."
     return f"Shown: {shown:,} of {rows:,} rows, drawn at random."
