@@ -41,10 +41,9 @@ def over_the_calendar(rows: Nameless, one: Input) -> Effect:
         weeks = int(np.ceil((last - first + 1) / (_WEEK * POINTS)))
         width = 1 if last - first < _FEW_DAYS else _WEEK * weeks
         starts = first + width * np.arange(max(int((last - first + 1) // width), 1))
-        own = rows.sample(ROWS)[:, one.features.start]
-        turn = np.random.default_rng(0).permutation(len(own))
-        days = starts[:, None] + np.floor((turn + 0.5) * width / len(own))
-        moments = days + (own - np.floor(own))
+        _, times = _days_and_times(rows, one)
+        turn = np.random.default_rng(0).permutation(len(times))
+        moments = starts[:, None] + np.floor((turn + 0.5) * width / len(times)) + times
         values = starts + 0.5 * (width - 1)
     band = averaged(rows, one, _encoded(one, moments))
     missing = where_missing(rows, one, pa.nulls(1, pa.timestamp("us")))
@@ -57,9 +56,9 @@ def over_the_week(rows: Nameless, one: Input) -> Effect | None:
 
     if "day of week" not in one.column.circles:
         return None
-    own = rows.sample(ROWS)[:, one.features.start]
-    monday = own - (np.floor(own) - MONDAY) % _WEEK
-    moments = monday + np.arange(float(_WEEK))[:, None]
+    days, times = _days_and_times(rows, one)
+    mondays = days - (days - MONDAY) % _WEEK
+    moments = mondays + np.arange(float(_WEEK))[:, None] + times
     band = averaged(rows, one, _encoded(one, moments))
     name = f"{one.name}: day of the week"
     return Effect(name, "text", np.arange(float(_WEEK)), *band, True, labels=DAYS)
@@ -69,11 +68,23 @@ def over_the_day(rows: Nameless, one: Input) -> Effect | None:
     """The same for the hours of the day, each row on its own day; None if the model knows none."""
     if "time of day" not in one.column.circles:
         return None
-    own = np.floor(rows.sample(ROWS)[:, one.features.start])
+    days, _ = _days_and_times(rows, one)
     hours = np.linspace(0.0, _HOURS, POINTS + 1)
     just_before = np.minimum(hours / _HOURS, 1.0 - 1e-9)  # 24:00 is still that day
-    band = averaged(rows, one, _encoded(one, own + just_before[:, None]))
+    band = averaged(rows, one, _encoded(one, days + just_before[:, None]))
     return Effect(f"{one.name}: hour of the day", "number", hours, *band, False)
+
+
+def _days_and_times(
+    rows: Nameless, one: Input
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """The day of each averaged row, and its time of day, 0 for a column of days.
+
+    (A missing moment is the mean of the others and has a time of day even among days.)
+    """
+    moments = rows.sample(ROWS)[:, one.features.start]
+    days = np.floor(moments)
+    return days, (moments - days) * ("time of day" in one.column.circles)
 
 
 def _encoded(one: Input, moments: Float[np.ndarray, "V n"]) -> Any:

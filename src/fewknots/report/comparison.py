@@ -23,9 +23,9 @@ class Comparison(NamedTuple):
         """What these rows say."""
         size = f"by {short(abs(self.gain), 3)} nats a row"
         if self.low > 0:
-            return f"Better than the best baseline, {self.baseline}, {size}"
+            return f"The model is better than the best baseline, {self.baseline}, {size}"
         if self.high < 0:
-            return f"Worse than a baseline: {self.baseline} is better {size}"
+            return f"The model is worse than a baseline: {self.baseline} is better {size}"
         return (
             f"These {counted(self.n_rows, 'row')} do not tell whether the model is better than the "
             f"best baseline, {self.baseline}"
