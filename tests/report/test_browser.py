@@ -153,13 +153,12 @@ def test_a_wide_table_says_that_it_scrolls_until_its_end_is_reached(open_page, t
             """(e) => ["::before", "::after"].map((side) => getComputedStyle(e, side).opacity)"""
         )
 
-    page.add_style_tag(content="*::before, *::after { transition: none !important }")
     assert box.evaluate("(e) => e.scrollWidth > e.clientWidth")
     assert hint.is_visible()
     assert "scroll sideways" in hint.inner_text()
     assert shades() == ["0", "1"]
     assert box.get_attribute("role") == "region"
-    assert box.get_attribute("aria-label") == "Rows the model knows least about"
+    assert box.get_attribute("aria-label").startswith("Rows the model knows least about")
     box.focus()  # the keyboard scrolls it
     page.keyboard.press("ArrowRight")
     page.wait_for_function("(e) => e.scrollLeft > 0", arg=box.element_handle())

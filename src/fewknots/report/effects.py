@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from ..explain import Effect, Input, effect
+from ..explain import (
+    Effect,
+    Input,
+    effect,
+    over_the_calendar,
+    over_the_day,
+    over_the_week,
+)
 from .axes import PROBABILITIES, UNIT, Axes, figure, labelled, spread
 from .calendar_axis import calendar_ticks, dated
 from .evidence import Evidence
@@ -18,8 +25,9 @@ _BELOW = 24.0
 
 NOTE = (
     "Mean probability over the rows when all of them get the same value of one column. The band, "
-    "or line, is the model's own 95 % doubt. A point of a long calendar stands for whole weeks. "
-    "What goes together is shown, not what causes what."
+    "or line, is the model's own 95 % doubt. Curves leave out the lowest and the highest hundredth "
+    "of the values; a point of a long calendar stands for whole weeks. What goes together is "
+    "shown, not what causes what."
 )
 
 
@@ -35,9 +43,6 @@ def effect_figures(evidence: Evidence) -> list[Markup]:
 def _effects(evidence: Evidence, one: Input) -> list[Effect]:
     if one.kind != "date":
         return [effect(evidence.rows, one)]
-    # Only who has a recipe with dates has pyarrow for certain.
-    from ..explain.calendar import over_the_calendar, over_the_day, over_the_week
-
     circles = over_the_week(evidence.rows, one), over_the_day(evidence.rows, one)
     telling = [c for c in circles if c is not None and c.span >= _LEAST_OF_A_CIRCLE]
     return [over_the_calendar(evidence.rows, one), *telling]

@@ -38,11 +38,16 @@ def importance_bars(evidence: Evidence) -> Markup:
         f"{shortened(name, IN_A_SENTENCE)} {_nats(found.loss[c])}"
         for name, c in zip(names, shown, strict=True)
     )
-    return figure(
-        axes.svg(f"Loss in nats a row when a column is shuffled, the greatest first: {told}."),
+    caption = (
         "How much worse the predictions become when a column's values are shuffled among the rows "
         "(rise of the NLP). Lines: 95 % intervals; where one crosses 0 these rows do not tell "
-        "whether the column matters.",
+        "whether the column matters."
+    )
+    if len(shown) < len(evidence.order):
+        caption += f" Shown: {len(shown)} of {len(evidence.order):,} columns."
+    return figure(
+        axes.svg(f"Loss in nats a row when a column is shuffled, the greatest first: {told}."),
+        caption,
     )
 
 

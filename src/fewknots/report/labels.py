@@ -17,7 +17,7 @@ def shortened(full: object, most: int) -> str:
     written = str(full)
     if len(written) <= most:
         return written
-    tail = (most - 1) * 9 // 20
+    tail = max((most - 1) * 9 // 20, 1)
     return f"{written[: most - 1 - tail].rstrip()}…{written[-tail:].lstrip()}"
 
 

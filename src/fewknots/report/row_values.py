@@ -1,6 +1,6 @@
 """The values of single rows: the user's own columns where they are known, the inputs otherwise."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,21 +9,30 @@ from .evidence import Evidence
 _MOST_COLUMNS = 8
 
 
-def row_values(evidence: Evidence, rows: np.ndarray) -> tuple[list[str], list[list[Any]]]:
-    """Names of the columns shown, and for each row its values in them."""
+class RowValues(NamedTuple):
+    """The columns that matter most, in the table's order."""
+
+    names: list[str]
+    values: list[list[Any]]  # a list for each row
+    left_out: int  # columns
+
+
+def row_values(evidence: Evidence, rows: np.ndarray) -> RowValues:
+    """The values of some rows."""
     if evidence.raw is None:
         blocks = [evidence.inputs[column].features for column in evidence.order]
         features = [f for block in blocks for f in range(block.start, block.stop)]
         features = sorted(features[:_MOST_COLUMNS])
         names = [evidence.rows.names[feature] for feature in features]
-        return names, [[float(evidence.rows.X[row, f]) for f in features] for row in rows]
+        values = [[float(evidence.rows.X[row, f]) for f in features] for row in rows]
+        return RowValues(names, values, len(evidence.rows.names) - len(names))
     known = [str(name) for name in evidence.raw.schema.names]
     place = {evidence.inputs[column].name: rank for rank, column in enumerate(evidence.order)}
-    first = sorted(range(len(known)), key=lambda c: place.get(known[c], len(place)))
-    shown = sorted(first[:_MOST_COLUMNS])
-    return [known[c] for c in shown], [
-        [_value(evidence.raw.column(c)[int(row)]) for c in shown] for row in rows
-    ]
+    # the target has a column of its own beside these
+    others = [c for c in range(len(known)) if known[c] != evidence.about.get("target")]
+    shown = sorted(sorted(others, key=lambda c: place.get(known[c], len(place)))[:_MOST_COLUMNS])
+    values = [[_value(evidence.raw.column(c)[int(row)]) for c in shown] for row in rows]
+    return RowValues([known[c] for c in shown], values, len(others) - len(shown))
 
 
 def _value(scalar: Any) -> Any:
