@@ -10,7 +10,6 @@ from fewknots.scoring import (
     SCORES,
     difference_interval,
     intervals,
-    nlp_gain,
     reliability,
     row_nlp,
     scores,
@@ -86,14 +85,6 @@ def test_interval_covers_as_often_as_it_says():
         low, high = intervals(*_calibrated(200, seed), resamples=100)["brier"]
         covered += low <= expected <= high
     assert covered >= 88
-
-
-def test_gain_in_pairs():
-    p, y = _calibrated(2000)
-    gain, low, high = nlp_gain(p, np.full(2000, y.mean()), y)
-    assert gain == pytest.approx(log_loss(y, np.full(2000, y.mean())) - log_loss(y, p), rel=1e-9)
-    assert 0 < low < gain < high
-    assert nlp_gain(p, p, y) == (0.0, 0.0, 0.0)
 
 
 def test_reliability_bins_count_every_row_once():

@@ -79,20 +79,6 @@ def intervals(
     return found
 
 
-def nlp_gain(
-    p: Any, other: Any, y: Any, log_p: Any = None, level: float = 0.95
-) -> tuple[float, float, float]:
-    """By how many nats a row p is better than `other` on the same rows, and an interval for it.
-
-    Above zero: p is better. The rows are compared in pairs, which tells two predictors apart far
-    sooner than two separate intervals do: what is hard about a row is hard for both.
-    """
-    difference = _loss(*_checked(other, y, None)) - _loss(*_checked(p, y, log_p))
-    gain = float(np.mean(difference))
-    width = float(ndtri(0.5 * (1.0 + level)) * np.std(difference) / np.sqrt(len(difference)))
-    return gain, gain - width, gain + width
-
-
 def row_nlp(p: Any, y: Any, log_p: Any = None) -> Float[np.ndarray, " N"]:
     """-log p(y) of each row: what `nlp` is the mean of."""
     return _loss(*_checked(p, y, log_p))

@@ -12,8 +12,9 @@ from fewknots.explain import (
     Nameless,
     distance_to_points,
     effect,
+    importance,
+    inputs_of,
     kernel_relevance,
-    shuffled_change,
     strongest,
     surface,
     two_to_show,
@@ -44,7 +45,6 @@ def test_relevance_finds_the_input_that_does_nothing(rows):
     relevance = kernel_relevance(rows)
     assert relevance.per_input
     assert strongest(relevance)[-1] == 2
-    assert np.argmin(shuffled_change(rows)) == 2
     assert relevance.share.sum() == pytest.approx(1.0)
 
 
@@ -73,7 +73,6 @@ def test_relevance_of_products_and_of_kernels_without_ard(moons):
     alike = kernel_relevance(_with_kernel(RBF(ard=False), X))
     assert not alike.per_input
     assert np.ptp(alike.change) < 1e-12
-    assert strongest(alike, np.array([0.1, 0.3, 0.2])) == [1, 2, 0]
     nothing = kernel_relevance(_with_kernel(Constant(), X))
     assert np.all(nothing.share == 0)
 
@@ -108,11 +107,15 @@ def test_work_is_bounded(rows):
             asked.append(len(X))
             return rows.classifier.predict_proba(X)
 
+        def predict_log_proba(self, X):
+            asked.append(len(X))
+            return rows.classifier.predict_log_proba(X)
+
     many = rows._replace(classifier=Counting(), X=np.tile(rows.X, (1000, 1)))
     effect(many, 0)
-    shuffled_change(many)
+    importance(many, np.zeros(len(many.X), int), inputs_of(many))
     surface(many, (0, 1))
-    assert sum(asked) < 20_000
+    assert 20_000 < sum(asked) < 60_000
 
 
 def test_surface_holds_the_other_inputs_at_their_medians(rows):

@@ -37,16 +37,17 @@ estimators = {
     "none": None,
 }
 together = lambda f, *more: lambda m: f(explain.without_names(m, X), *more)
+important = lambda rows: explain.importance(rows, y.astype(int), explain.inputs_of(rows))
 functions = {
     "without_names": lambda m: explain.without_names(m, X),
     "kernel_relevance": together(explain.kernel_relevance),
-    "shuffled_change": together(explain.shuffled_change),
+    "importance": lambda m: important(explain.without_names(m, X)),
     "effect": together(explain.effect, 0),
     "surface": together(explain.surface, (0, 1), 5),
     "two_to_show": together(explain.two_to_show, [0, 1, 2]),
     "distance_to_points": lambda m: explain.distance_to_points(m, X),
     "kernel_relevance alone": lambda m: explain.kernel_relevance(m),
-    "shuffled_change alone": lambda m: explain.shuffled_change(m),
+    "importance alone": lambda m: explain.importance(m, y.astype(int), ()),
     "effect alone": lambda m: explain.effect(m, 0),
     "surface alone": lambda m: explain.surface(m, (0, 1)),
     "two_to_show alone": lambda m: explain.two_to_show(m, [0, 1]),
@@ -100,7 +101,7 @@ def test_a_fitted_classifier_is_taken_by_all(found):
     assert refused == [*alone, *scores, "scores of text / classifier"]
 
 
-_TOGETHER = ("kernel_relevance", "shuffled_change", "effect", "surface", "two_to_show")
+_TOGETHER = ("kernel_relevance", "importance", "effect", "surface", "two_to_show")
 
 
 @pytest.mark.parametrize(

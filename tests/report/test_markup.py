@@ -46,7 +46,7 @@ def test_shares_and_cells():
     assert percent(0.123) == "12.3\u00a0%"
     assert percent(1.0) == "100\u00a0%"
     assert cell(True) == "yes"
-    assert len(cell("a" * 1000)) == 60
+    assert cell("") == cell(None) == "–"
 
 
 @given(

@@ -4,23 +4,33 @@ Everything here asks a classifier for no more than its predictions, its kernel a
 inducing points, so it holds for every method, and the work is bounded whatever the table's size.
 """
 
+from .calendar import over_the_calendar, over_the_day, over_the_week
 from .effects import Effect, effect
+from .importance import Importance, importance
+from .inputs import Input, inputs_of, typical_row
 from .nameless import Nameless, without_names
 from .nearness import distance_to_points
-from .relevance import Relevance, kernel_relevance, shuffled_change, strongest
+from .relevance import Relevance, kernel_relevance, strongest
 from .surface import Surface, surface, two_to_show
 
 __all__ = [
     "Effect",
+    "Importance",
+    "Input",
     "Nameless",
     "Relevance",
     "Surface",
     "distance_to_points",
     "effect",
+    "importance",
+    "inputs_of",
     "kernel_relevance",
-    "shuffled_change",
+    "over_the_calendar",
+    "over_the_day",
+    "over_the_week",
     "strongest",
     "surface",
     "two_to_show",
+    "typical_row",
     "without_names",
 ]

@@ -1,35 +1,54 @@
-r"""How one input moves the prediction, the other inputs being what they are.
+r"""How one column moves the prediction, the other columns being what they are.
 
-For each value v of input d all of a sample of rows get that value, and what the model then says is
-averaged over them (partial dependence): the curve is the mean probability. The band is the mean of
-the rows' own 95 % bands, from the latent function at μ ± 1.96 σ. As the standard deviation of a
-mean is at most the mean of the standard deviations, it is not too narrow for what it shows.
+For each value v of a column all of a sample of rows get that value, encoded as the recipe encodes
+it, and what the model then says is averaged over them (partial dependence): the curve is the mean
+probability. The band is the mean of the rows' own 95 % bands, from the latent function at
+μ ± 1.96 σ. As the standard deviation of a mean is at most the mean of the standard deviations, it
+is not too narrow for what it shows.
+
+A number has a curve over its range, a text or a boolean one value for each level. Dates are in
+calendar.py.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import expit, ndtr
 
+from .inputs import Input, single_feature
 from .nameless import Nameless, check_rows
 
-_ROWS = 100  # averaged over
-_POINTS = 40  # along the curve
+ROWS = 100  # averaged over
+POINTS = 40  # along the curve
 _FEW = 8  # distinct values, which are then shown one by one
+_MOST_LEVELS = 15
 _LINKS = {"probit": ndtr, "logit": expit}
 _WIDTH = 1.96
+MISSING, OTHER = "(missing)", "(other)"
 
 
-class Effect(NamedTuple):
-    """The curve of one input."""
+class Band(NamedTuple):
+    """The mean probability for each of some values, and the model's 95 % doubt about it."""
 
-    name: str
-    values: Float[np.ndarray, " V"]  # of the input, in the user's units
     probability: Float[np.ndarray, " V"]
     low: Float[np.ndarray, " V"]
     high: Float[np.ndarray, " V"]
-    separate: bool  # the input has a few distinct values, and these are they
+
+
+class Effect(NamedTuple):
+    """The curve of one column."""
+
+    name: str
+    kind: str  # "number", "boolean", "date" or "text"
+    values: Float[np.ndarray, " V"]  # numbers, days since 1970, or the numbers of the levels
+    probability: Float[np.ndarray, " V"]
+    low: Float[np.ndarray, " V"]
+    high: Float[np.ndarray, " V"]
+    separate: bool  # there are a few distinct values, and these are they
+    labels: tuple[str, ...] = ()  # of the values of a text or boolean, in their order
+    missing: tuple[float, float, float] | None = None  # probability, low, high where it is missing
+    left_out: int = 0  # levels that are not shown, the rarest
 
     @property
     def span(self) -> float:
@@ -37,32 +56,99 @@ class Effect(NamedTuple):
         return float(np.ptp(self.probability))
 
 
-def effect(rows: Nameless, column: int) -> Effect:
-    """The mean probability of `classes_[1]` and its band, along one input."""
+def effect(rows: Nameless, column: Input | int) -> Effect:
+    """The mean probability of `classes_[1]` and its band, along a number, text or boolean.
+
+    column : an `Input`, or the number of a feature.
+    """
     check_rows(rows)
-    distinct = np.unique(rows.X[:, column])
+    one = single_feature(rows, column) if isinstance(column, int) else column
+    if one.kind == "text":
+        return _of_text(rows, one)
+    if one.kind == "boolean":
+        return _of_boolean(rows, one)
+    return _of_number(rows, one)
+
+
+def averaged(rows: Nameless, one: Input, made_up: Float[np.ndarray, "V n F"]) -> Band:
+    """For each value the mean over at most 100 rows that have these features.
+
+    made_up : features of each value; n is the number of rows, or 1 where all rows get the same.
+    """
+    sample = rows.sample(ROWS)
+    X = np.repeat(sample[None], len(made_up), axis=0)
+    X[:, :, one.features] = made_up
+    X = X.reshape(-1, sample.shape[1])
+    probability = rows.classifier.predict_proba(X)[:, 1]
+    mean, variance = rows.classifier.predict_latent(X)
+    link, width = _LINKS[rows.classifier.likelihood], _WIDTH * np.sqrt(variance)
+    quantities = probability, link(mean - width), link(mean + width)
+    return Band(*(q.reshape(len(made_up), -1).mean(axis=1) for q in quantities))
+
+
+def where_missing(rows: Nameless, one: Input, null: Any) -> tuple[float, float, float] | None:
+    """What the model says where the column has no value; `null` is a pyarrow array of one null."""
+    if not one.can_be_missing:
+        return None
+    band = averaged(rows, one, one.encoded(null)[:, None])
+    return float(band.probability[0]), float(band.low[0]), float(band.high[0])
+
+
+def _of_number(rows: Nameless, one: Input) -> Effect:
+    numbers = rows.X[one.present(rows.X), one.features.start]
+    if not len(numbers):  # none of these rows has a value
+        numbers = rows.X[:, one.features.start]
+    distinct = np.unique(numbers)
     separate = len(distinct) <= _FEW
     if separate:
         values = distinct
     else:  # between the outer hundredths: a single far value would make the curve all axis
-        low, high = np.quantile(rows.X[:, column], [0.01, 0.99])
-        values = np.linspace(low, high, _POINTS)
-    sample = rows.sample(_ROWS)
-    made_up = np.repeat(sample[None], len(values), axis=0)
-    made_up[:, :, column] = values[:, None]
-    made_up = made_up.reshape(-1, sample.shape[1])
-    probability = rows.classifier.predict_proba(made_up)[:, 1]
-    mean, variance = rows.classifier.predict_latent(made_up)
-    link, width = _LINKS[rows.classifier.likelihood], _WIDTH * np.sqrt(variance)
+        low, high = np.quantile(numbers, [0.01, 0.99])
+        values = np.linspace(low, high, POINTS)
+    if one.column is None:
+        return Effect(
+            one.name, "number", values, *averaged(rows, one, values[:, None, None]), separate
+        )
+    import pyarrow as pa
 
-    def averaged(quantity: np.ndarray) -> np.ndarray:
-        return quantity.reshape(len(values), -1).mean(axis=1)
+    band = averaged(rows, one, one.encoded(pa.array(values))[:, None])
+    missing = where_missing(rows, one, pa.nulls(1, pa.float64()))
+    return Effect(one.name, "number", values, *band, separate, missing=missing)
 
+
+def _of_boolean(rows: Nameless, one: Input) -> Effect:
+    import pyarrow as pa
+
+    known: list[bool | None] = [False, True]
+    labels = ["no", "yes"]
+    if one.can_be_missing:
+        known.append(None)
+        labels.append(MISSING)
+    band = averaged(rows, one, one.encoded(pa.array(known, pa.bool_()))[:, None])
     return Effect(
-        rows.names[column],
-        values,
-        averaged(probability),
-        averaged(link(mean - width)),
-        averaged(link(mean + width)),
-        separate,
+        one.name, "boolean", np.arange(float(len(known))), *band, True, labels=tuple(labels)
+    )
+
+
+def _of_text(rows: Nameless, one: Input) -> Effect:
+    """The most frequent levels; "(other)" stands for those that the recipe pools."""
+    import pyarrow as pa
+
+    levels = list(one.column.levels)
+    shown = [level or MISSING for level in levels]
+    if one.column.pooled:
+        # any text that is no level
+        levels.append("".join(levels) + OTHER)
+        shown.append(OTHER)
+    counts = rows.X[:, one.features].sum(axis=0)
+    kept = np.sort(np.argsort(-counts, kind="stable")[:_MOST_LEVELS])
+    band = averaged(rows, one, one.encoded(pa.array([levels[i] for i in kept]))[:, None])
+    return Effect(
+        one.name,
+        "text",
+        np.arange(float(len(kept))),
+        *band,
+        True,
+        labels=tuple(shown[i] for i in kept),
+        left_out=len(levels) - len(kept),
     )

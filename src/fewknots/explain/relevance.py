@@ -1,6 +1,6 @@
-r"""Which inputs matter: what the kernel says, and what shuffling shows.
+r"""How far the function is expected to move along each input, by the kernel alone.
 
-**The kernel's word.** Let row x move by one standard deviation s_d of input d, to x'. The function
+Let row x move by one standard deviation s_d of input d, to x'. The function
 is then expected, before it has seen a label, to change by
 
     √E[(f(x') - f(x))²] = √(k(x, x) + k(x', x') - 2 k(x, x')).
@@ -10,9 +10,8 @@ has grown long, and √(2v) for one along which f forgets itself within s_d. For
 is s_d √variance_d. Three numbers for each input, E k(x, x), E k(x', x') and E k(x, x'), are enough:
 those of a sum are sums, those of a product (taking its factors as independent) products.
 
-**Shuffling** asks the predictions instead: by how much do probabilities change when a column is
-dealt out anew among the rows? It also works where the kernel has one lengthscale for all inputs and
-so knows nothing of single ones.
+It is a statement about the prior: an input can move f a lot and yet tell nothing about the labels.
+What predictions lose without an input is in importance.py.
 """
 
 from typing import Any, NamedTuple
@@ -25,9 +24,6 @@ from ..kernels import Constant, Kernel, Linear, Product, Sum
 from ..kernels.stationary import Stationary
 from ..precision import computing_in
 from .nameless import Nameless, check_rows
-
-_PREDICTIONS = 50_000  # that shuffling may cost
-_FEWEST_ROWS, _MOST_ROWS = 20, 1000
 
 
 class Relevance(NamedTuple):
@@ -72,25 +68,9 @@ def has_ard(kernel: Kernel) -> bool:
     return any(np.ndim(value) > 0 for value in kernel.get_params(deep=False).values())
 
 
-def shuffled_change(rows: Nameless, seed: int = 0) -> Float[np.ndarray, " D"]:
-    """Mean change of the predicted probability when a column is shuffled among the rows."""
-    check_rows(rows)
-    n_inputs = rows.X.shape[1]
-    X = rows.sample(int(np.clip(_PREDICTIONS // n_inputs, _FEWEST_ROWS, _MOST_ROWS)))
-    rng = np.random.default_rng(seed)
-    before = rows.classifier.predict_proba(X)[:, 1]
-    change = np.zeros(n_inputs)
-    for column in range(n_inputs):
-        shuffled = X.copy()
-        shuffled[:, column] = rng.permutation(X[:, column])
-        change[column] = np.mean(np.abs(rows.classifier.predict_proba(shuffled)[:, 1] - before))
-    return change
-
-
-def strongest(relevance: Relevance, shuffled: Float[np.ndarray, " D"] | None = None) -> list[int]:
-    """The inputs in falling order: as the kernel ranks them, or as shuffling does if it cannot."""
-    by = relevance.change if relevance.per_input or shuffled is None else shuffled
-    return [int(column) for column in np.argsort(-by, kind="stable")]
+def strongest(relevance: Relevance) -> list[int]:
+    """The inputs, the one along which f moves farthest first."""
+    return [int(column) for column in np.argsort(-relevance.change, kind="stable")]
 
 
 def _moved(kernel: Any, step: np.ndarray, mean: np.ndarray) -> _Moved:

@@ -1,4 +1,4 @@
-"""The probability over two inputs, the others held at their medians."""
+"""The probability over two inputs, the others held where they usually are."""
 
 from typing import Any, NamedTuple
 
@@ -20,17 +20,26 @@ class Surface(NamedTuple):
     up: Float[np.ndarray, " G"]
     probability: Float[np.ndarray, "G G"]  # [up, across]
     points: Float[np.ndarray, "M 2"]
-    held: bool  # whether there are further inputs, held at their medians
+    held: bool  # whether there are further inputs
 
 
-def surface(rows: Nameless, columns: tuple[int, int], grid: int = 80) -> Surface:
-    """`grid` × `grid` probabilities of `classes_[1]` over two inputs."""
+def surface(
+    rows: Nameless,
+    columns: tuple[int, int],
+    grid: int = 80,
+    held_at: Float[np.ndarray, " D"] | None = None,
+) -> Surface:
+    """`grid` × `grid` probabilities of `classes_[1]` over two inputs.
+
+    held_at : a row with the values of the other inputs; None: their medians.
+    """
     check_rows(rows)
     first, second = columns
     if first == second:
         raise ValueError(f"a surface needs two different inputs, got {rows.names[first]!r} twice.")
     across, up = (_axis(rows.X[:, column], grid) for column in columns)
-    made_up = np.repeat(np.median(rows.X, axis=0)[None], grid * grid, axis=0)
+    row = np.median(rows.X, axis=0) if held_at is None else held_at
+    made_up = np.repeat(row[None], grid * grid, axis=0)
     made_up[:, first] = np.tile(across, grid)
     made_up[:, second] = np.repeat(up, grid)
     return Surface(

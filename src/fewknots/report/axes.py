@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .labels import svg_label
 from .markup import Markup, element, join
 from .numbers import short
 
@@ -18,7 +19,7 @@ Number = int | float | np.integer
 WIDTH = 360.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 16.0, 10.0, 40.0
 _TICK = 4.0
-_CHARACTERS = 46  # of an axis's name, before it is cut
+_IN_A_NAME, _IN_A_TICK = 46, 22  # characters, before a text is shortened
 _CHARACTER = 6.3  # the width of one, roughly
 
 UNIT = (-0.02, 1.02)  # a range for probabilities, with room for what lies at its ends
@@ -88,7 +89,8 @@ class Axes:
         self._y_ticks = labelled(ticks(*y)) if y_ticks is None else y_ticks
         if left is None:
             longest = max((len(label) for _, label in self._y_ticks), default=0)
-            left = max(_LEFT, 22.0 + _CHARACTER * longest)
+            room = 22.0 if y_name else 10.0
+            left = max(_LEFT, room + _CHARACTER * min(longest, _IN_A_TICK))
         self.x = Scale(*x, left, WIDTH - _RIGHT)
         self._marks: list[Markup] = []
 
@@ -122,6 +124,12 @@ class Axes:
         """Vertical lines from low to high."""
         places = zip(self.x(x), self.y(low), self.y(high), strict=True)
         path = "".join(f"M{across:.1f} {a:.1f}V{b:.1f}" for across, a, b in places)
+        self._marks.append(element("path", d=path, class_=f"line {kind}"))
+
+    def spans(self, low: Any, high: Any, y: Any, kind: str) -> None:
+        """Horizontal lines from low to high."""
+        places = zip(self.x(low), self.x(high), self.y(y), strict=True)
+        path = "".join(f"M{a:.1f} {up:.1f}H{b:.1f}" for a, b, up in places)
         self._marks.append(element("path", d=path, class_=f"line {kind}"))
 
     def box(
@@ -172,32 +180,23 @@ class Axes:
 
     def _labels(self) -> list[Markup]:
         bottom, left = self.y.begin, self.x.begin
+        middle = {"text_anchor": "middle"}
         labels = [
-            element("text", label, x=float(self.x(place)), y=bottom + 15, text_anchor="middle")
+            svg_label(label, _IN_A_TICK, x=float(self.x(place)), y=bottom + 15, **middle)
             for place, label in self._apart(self._x_ticks)
         ]
         labels += [
-            element("text", label, x=left - 6, y=float(self.y(place)) + 4, text_anchor="end")
+            svg_label(label, _IN_A_TICK, x=left - 6, y=float(self.y(place)) + 4, text_anchor="end")
             for place, label in self._y_ticks
         ]
         middle_x, middle_y = (self.x.begin + self.x.end) / 2, (self.y.begin + self.y.end) / 2
-        x_name, y_name = map(_cut, self._names)
+        named = middle | {"class_": "name"}
+        x_name, y_name = self._names
         if x_name:
-            labels.append(
-                element(
-                    "text",
-                    x_name,
-                    x=middle_x,
-                    y=self.height - 6,
-                    text_anchor="middle",
-                    class_="name",
-                )
-            )
+            labels.append(svg_label(x_name, _IN_A_NAME, x=middle_x, y=self.height - 6, **named))
         if y_name:
             turned = f"translate(11 {middle_y:g}) rotate(-90)"
-            labels.append(
-                element("text", y_name, transform=turned, text_anchor="middle", class_="name")
-            )
+            labels.append(svg_label(y_name, _IN_A_NAME, transform=turned, **named))
         return labels
 
     def _apart(self, marked: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
@@ -231,11 +230,7 @@ def class_key(labels: tuple[str, str]) -> Markup:
     return key(("positive", positive), ("negative", negative))
 
 
-def figure(picture: Markup, caption: str | None, *above: Markup) -> Markup:
+def figure(picture: Markup, caption: object, *above: Markup) -> Markup:
     """A picture with its key above and its caption below."""
     below = None if caption is None else element("figcaption", caption)
     return element("figure", *above, picture, below)
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= _CHARACTERS else name[: _CHARACTERS - 1] + "…"

@@ -1,25 +1,121 @@
-"""The model card: what the model is, what made it, and how to use it."""
+"""The model card: first in words, then the numbers, then how to load it."""
 
 import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from ..scoring import SCORES, scores
 from .evidence import Evidence
 from .hyperparameters import formula, of_the_whole
-from .markup import Markup, element, join
-from .numbers import cell, counted, short
-from .tables import facts
+from .labels import IN_A_SENTENCE, shortened
+from .markup import Markup, element
+from .numbers import cell, counted, percent, short
+from .tables import facts, table
 
 _PACKAGES = ("jax", "numpy", "scikit-learn", "scipy")
-_SAID_ELSEWHERE = ("target", "n_rows", "model_file", "checked_on")
+_SAID_ELSEWHERE = ("target", "n_rows", "model_file", "checked_on", "n_files")
+_FILES_NAMED = 3
+_MOST = 300  # characters of a value that is not ours
 
 
-def model_card(evidence: Evidence) -> Markup:
+def model_card(evidence: Evidence) -> list[Markup | None]:
+    """All of it."""
+    said = [element("p", sentences) for sentences in _in_sentences(evidence)]
+    return [*said, _numbers(evidence), _scores_at_the_fit(evidence), *_how_to_load(evidence)]
+
+
+def held_by(classifier: Any) -> str:
+    """The points, or training rows, that the belief is held by."""
+    one = "training row" if classifier.method_ == "local" else "point"
+    return counted(len(classifier.posterior_.points), one)
+
+
+def _in_sentences(evidence: Evidence) -> list[str]:
+    """What it predicts, from what, how, how well, for what not, and what is in the file."""
+    return [
+        _what(evidence),
+        f"It was checked on {counted(len(evidence.y), 'row')}. {evidence.checked_on} "
+        + _how_good(evidence),
+        "Do not use it for rows of another kind than those it learned from: another time, place or "
+        "group of people. Far from them its probabilities go back to what it believed before it "
+        "saw any label. Do not read the curves as what would happen if a column were changed: they "
+        "show what goes together. Whether it treats groups of people alike has not been checked.",
+        _in_the_file(evidence),
+    ]
+
+
+def _what(evidence: Evidence) -> str:
+    classifier, about = evidence.classifier, evidence.about
+    negative, positive = evidence.labels
+    target = about.get("target")
+    what = "a label" if target is None else shortened(target, IN_A_SENTENCE)
+    learned = f"It learned from {_learned_rows(about)}{_of_files(about)}{_on_a_day(about)}: "
+    columns, inputs = len(evidence.inputs), len(evidence.rows.names)
+    made = "" if columns == inputs else f", which become {counted(inputs, 'number')}"
+    return (
+        f"This model gives the probability that {what} is {positive} rather than {negative}. "
+        f"{learned}{counted(columns, 'column')}{made}. It is a Gaussian process classifier: it "
+        "learns a smooth function of the columns and how sure one can be of it, and turns both "
+        f"into a probability. Its kernel is {formula(classifier.kernel_)}, its method "
+        f"{classifier.method_}, and {held_by(classifier)} hold what it learned."
+    )
+
+
+def _learned_rows(about: Mapping[str, Any]) -> str:
+    n_rows = about.get("n_rows")
+    return counted(n_rows, "row") if isinstance(n_rows, int) else "rows that are not named here"
+
+
+def _of_files(about: Mapping[str, Any]) -> str:
+    files = about.get("files")
+    if not isinstance(files, list | tuple) or not files:
+        return ""
+    n_files = about.get("n_files")
+    count = n_files if isinstance(n_files, int) else len(files)
+    named = [shortened(name, IN_A_SENTENCE) for name in files[:_FILES_NAMED]]
+    more = f" and {counted(count - len(named), 'more file')}" if count > len(named) else ""
+    return f" of {', '.join(named)}{more}"
+
+
+def _on_a_day(about: Mapping[str, Any]) -> str:
+    date = about.get("date")
+    return f" on {date[:10]}" if isinstance(date, str) else ""
+
+
+def _how_good(evidence: Evidence) -> str:
+    found = scores(evidence.p, evidence.y, evidence.log_p)
+    common = max(float(evidence.y.mean()), 1.0 - float(evidence.y.mean()))
+    said = (
+        f"It answers {percent(1.0 - (found['error'] or 0.0))} of them rightly; the more frequent "
+        f"class alone makes up {percent(common)}. Its probabilities differ from what came true by "
+        f"{short(found['ece'], 2)} on average (calibration error)."
+    )
+    if evidence.against is not None:
+        said += f" {evidence.against.words} ({evidence.against.interval})."
+    return said
+
+
+def _in_the_file(evidence: Evidence) -> str:
+    classifier = evidence.classifier
+    points = len(classifier.posterior_.points)
+    if classifier.method_ == "local" or points == evidence.about.get("n_rows"):
+        rows = "The rows it learned from are in it, as numbers"
+    else:
+        rows = f"Its {counted(points, 'point')} may be, or be close to, rows it learned from"
+    return (
+        "The model file contains the kernel, what the model learned, and the names of the columns "
+        "and of the levels of texts. "
+        f"{rows}: give it only to those who may see such rows. It contains no program; loading "
+        "it runs nothing."
+    )
+
+
+def _numbers(evidence: Evidence) -> Markup:
     """Facts about the model, its making and this page."""
     classifier = evidence.classifier
     seed = classifier.random_state
-    told = {
+    told: dict[str, str] = {
         "Kernel": formula(classifier.kernel_),
         **{name: short(value) for name, value in of_the_whole(classifier.kernel_).items()},
         "Likelihood": f"Bernoulli, {classifier.likelihood} link",
@@ -30,22 +126,36 @@ def model_card(evidence: Evidence) -> Markup:
         "Seed": "none given" if seed is None else cell(seed),
     }
     for name, value in evidence.about.items():
-        if name not in _SAID_ELSEWHERE:
-            told[_as_heading(str(name))] = _in_words(value)
+        if name not in _SAID_ELSEWHERE and not (name == "hold_out" and _hold_out(evidence)):
+            told[_as_heading(shortened(name, IN_A_SENTENCE))] = shortened(_in_words(value), _MOST)
     return facts([*told.items(), ("This page", _versions())])
 
 
-def held_by(classifier: Any) -> str:
-    """The points, or training rows, that the belief is held by."""
-    one = "training row" if classifier.method_ == "local" else "point"
-    return counted(len(classifier.posterior_.points), one)
+def _hold_out(evidence: Evidence) -> dict[str, Mapping[str, Any]] | None:
+    """The scores that the fit left in the model's file: {predictor: {score: value}}."""
+    held = evidence.about.get("hold_out")
+    found = held.get("scores") if isinstance(held, Mapping) else None
+    if not isinstance(found, Mapping) or not found:
+        return None
+    return dict(found) if all(isinstance(own, Mapping) for own in found.values()) else None
 
 
-def how_to_load(evidence: Evidence) -> Markup:
+def _scores_at_the_fit(evidence: Evidence) -> Markup | None:
+    found = _hold_out(evidence)
+    if found is None:
+        return None
+    n_rows = evidence.about["hold_out"].get("rows")
+    rows = f"{counted(n_rows, 'row')}" if isinstance(n_rows, int) else "rows"
+    lines = [[name, *(own.get(score) for score in SCORES)] for name, own in found.items()]
+    header = ["Predictor", "NLP", "Brier", "Error", "AUC", "Calibration error"]
+    return table(f"Scores on the {rows} that were held out at the fit", header, lines)
+
+
+def _how_to_load(evidence: Evidence) -> list[Markup]:
     """Three lines of Python."""
-    file = evidence.about.get("model_file", "model.fewknots")
-    code = f"from fewknots import load\n\nmodel = load({str(file)!r})\nmodel.predict_proba(rows)\n"
-    return join([element("h3", "How to load it"), element("pre", element("code", code))])
+    file = shortened(evidence.about.get("model_file", "model.fewknots"), _MOST)
+    code = f"from fewknots import load\n\nmodel = load({file!r})\nmodel.predict_proba(rows)\n"
+    return [element("h3", "How to load it"), element("pre", element("code", code))]
 
 
 def _standardised(classifier: Any) -> str:

@@ -100,7 +100,9 @@ def confidently_wrong(evidence: Evidence) -> Markup:
 
 def _listed(evidence: Evidence, rows: np.ndarray, caption: str) -> Markup:
     _, variance = evidence.classifier.predict_latent(evidence.rows.X[rows])
-    names, values = row_values(evidence, rows)
+    names, values, left_out = row_values(evidence, rows)
+    if left_out:
+        caption += f", with the {len(names)} columns that matter most"
     header = ["Row", f"P({evidence.labels[1]})", "Label", "Latent variance", *names]
     lines = [
         [int(row), float(evidence.p[row]), evidence.labels[evidence.y[row]], float(v), *of_row]
@@ -129,5 +131,5 @@ def _thinned(n: int) -> np.ndarray:
 
 def _how_many(shown: int, rows: int) -> str:
     if shown == rows:
-        return "All held-out rows are shown."
+        return "All checked rows are shown."
     return f"Shown: {shown:,} of {rows:,} rows, drawn at random."

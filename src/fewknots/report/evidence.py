@@ -6,22 +6,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..explain import (
-    Nameless,
-    Relevance,
-    kernel_relevance,
-    shuffled_change,
-    strongest,
-    without_names,
-)
+from ..explain import Importance, Input, Nameless, importance, inputs_of, without_names
 from ..explain.nameless import check_kind
-from .numbers import cell
+from .comparison import Comparison, against_the_best
+from .labels import IN_A_CELL, IN_A_SENTENCE, shortened
 
 _LATENT_ROWS = 20_000  # whose latent function is looked at
+_UNKNOWN_ROWS = "It cannot be known here whether the model learned from these rows."
 
 
 class Evidence(NamedTuple):
-    """A classifier, rows it has not seen, and what it says of them."""
+    """A classifier, rows to check it on, and what it says of them."""
 
     rows: Nameless
     y: Int[np.ndarray, " N"]  # 1 for the positive class
@@ -31,8 +26,9 @@ class Evidence(NamedTuple):
     mean: Float[np.ndarray, " n"]
     variance: Float[np.ndarray, " n"]
     baselines: dict[str, Float[np.ndarray, " N"]]
-    relevance: Relevance
-    shuffled: Float[np.ndarray, " D"]
+    against: Comparison | None
+    inputs: tuple[Input, ...]  # the user's columns
+    importance: Importance  # of each
     raw: Any  # pyarrow table of the same rows as the user knows them, or None
     about: Mapping[str, Any]
 
@@ -43,22 +39,27 @@ class Evidence(NamedTuple):
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The two classes as text, the positive one last."""
+        """The two classes as text, the positive one last; long ones shortened."""
         negative, positive = self.classifier.classes_
-        return str(negative), str(positive)
+        return shortened(negative, IN_A_SENTENCE), shortened(positive, IN_A_SENTENCE)
 
     @property
     def named_labels(self) -> tuple[str, str]:
         """The two classes as a key names them: "late = yes", or "class yes"."""
         target = self.about.get("target")
-        before = "class " if target is None else f"{cell(target)} = "
+        before = "class " if target is None else f"{shortened(target, IN_A_CELL)} = "
         negative, positive = self.labels
         return before + negative, before + positive
 
     @property
     def order(self) -> list[int]:
-        """The inputs, the most relevant first."""
-        return strongest(self.relevance, self.shuffled)
+        """The user's columns, the one that matters most first."""
+        return self.importance.order
+
+    @property
+    def checked_on(self) -> str:
+        """Where these rows come from, as far as the model's file or its user can tell."""
+        return str(self.about.get("checked_on") or _UNKNOWN_ROWS)
 
     @property
     def wrong(self) -> Bool[np.ndarray, " N"]:
@@ -71,6 +72,7 @@ def gather(
     X: Any,
     y: Any,
     feature_names: Sequence[object] | None,
+    recipe: Any,
     baselines: Any,
     raw: Any,
     about: Mapping[str, Any] | None,
@@ -81,12 +83,14 @@ def gather(
     truth = _positive(classifier.classes_, y, len(rows.X))
     if raw is not None and len(raw) != len(rows.X):
         raise ValueError(f"rows has {len(raw)} rows, X has {len(rows.X)}: they must be the same.")
+    inputs = inputs_of(rows, recipe)
     log_p = rows.classifier.predict_log_proba(rows.X)
     some = np.arange(len(rows.X))
     if len(some) > _LATENT_ROWS:
         some = np.sort(np.random.default_rng(0).choice(some, _LATENT_ROWS, replace=False))
     mean, variance = rows.classifier.predict_latent(rows.X[some])
     others = {} if baselines is None else baselines.probabilities(rows.X)
+    others = {name: np.asarray(p, np.float64) for name, p in others.items()}
     return Evidence(
         rows,
         truth,
@@ -95,9 +99,10 @@ def gather(
         some,
         mean,
         variance,
-        {name: np.asarray(p, np.float64) for name, p in others.items()},
-        kernel_relevance(rows),
-        shuffled_change(rows),
+        others,
+        against_the_best(log_p, truth, others),
+        inputs,
+        importance(rows, truth, inputs),
         raw,
         about or {},
     )

@@ -15,7 +15,7 @@ _FORBIDDEN |= dict.fromkeys(
     [*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd"
 )
 _FORBIDDEN |= dict.fromkeys([*range(0xD800, 0xE000), 0xFFFE, 0xFFFF], "\ufffd")
-_WITHOUT_END = {"meta", "link", "br", "hr"}
+_WITHOUT_END = {"meta", "link", "br", "hr", "input"}
 
 
 class Markup(str):

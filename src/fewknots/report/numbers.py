@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from .labels import whole
+
 
 def short(value: float | None, digits: int = 4) -> str:
     """So many significant digits: 0.2477, 1,234, 1.2e+09; a dash for what is not there."""
@@ -33,12 +35,11 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value of a table as text; numbers in four digits, nothing longer than a line."""
-    if value is None:
+    """A value of a table as text; numbers in four digits."""
+    if value is None or value == "":
         return "–"
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, float | np.floating):
         return short(float(value))
-    written = str(value)
-    return written if len(written) <= 60 else written[:59] + "…"
+    return whole(value)

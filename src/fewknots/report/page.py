@@ -8,19 +8,34 @@ from os import PathLike
 from typing import Any
 
 from ..container import replacing
-from . import calibration, card, doubt, inputs, ranking, summary, training
+from . import (
+    calibration,
+    card,
+    decisions,
+    doubt,
+    effects,
+    importance,
+    ranking,
+    summary,
+    surface,
+    training,
+)
 from .evidence import Evidence, gather
+from .labels import IN_A_SENTENCE, label, shortened
 from .markup import Markup, element
 
 _LINKS = {
     "scores": "Scores",
     "probabilities": "Calibration",
-    "ranking": "Ranking",
+    "decisions": "Threshold",
+    "ranking": "Ranking and lift",
     "doubt": "Doubt",
-    "inputs": "Inputs",
+    "inputs": "Columns",
     "training": "Training",
     "card": "Model card",
 }
+_SCRIPTS = ("sort.js", "scroll.js", "threshold.js")
+_IN_THE_TITLE = 120  # characters
 
 
 def write_report(
@@ -36,25 +51,28 @@ def write_report(
     title: str | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write one HTML file about a fitted `GPClassifier` and rows it was not fitted to.
+    """Write one HTML file about a fitted `GPClassifier` and rows to check it on.
 
     The file needs nothing else: no network, no fonts, no scripts but its own few lines. It appears
     whole or not at all, and the same arguments give the same bytes.
 
     path : where to write it.
-    X, y : held-out rows in the classifier's columns, and their labels, as in `classes_`.
+    X, y : rows it was not fitted to, in the classifier's columns, and their labels, as in
+        `classes_`.
     feature_names : what to call the columns of X; else the names of the fit, or those of `recipe`.
     baselines : `fewknots.baselines.Baselines`, or anything whose `probabilities(X)` is a dict of
         probabilities by name, to stand beside the model's.
-    recipe : the `Recipe` that made X, for its `feature_names`.
+    recipe : the `Recipe` that made X. With it the page speaks of the table's columns: a date or a
+        text is one column, whatever number of features it became. Without it each feature is one.
     rows : pyarrow table of the same rows before encoding, for the tables that list single rows.
     title : the page's heading.
     about : what else is known, shown in the model card; "target" (the column predicted), "n_rows"
-        (learned from) and "model_file" have their own places.
+        (learned from), "model_file" and "checked_on" (a sentence on where the rows come from, for
+        instance "They were held out at the fit.") have their own places.
     """
     if feature_names is None and recipe is not None:
         feature_names = recipe.feature_names
-    evidence = gather(classifier, X, y, feature_names, baselines, rows, about)
+    evidence = gather(classifier, X, y, feature_names, recipe, baselines, rows, about)
     content = page(evidence, title or _title(evidence))
     with replacing(path) as unfinished:
         unfinished.write_text(content, encoding="utf-8", newline="\n")
@@ -65,7 +83,12 @@ def page(evidence: Evidence, title: str) -> str:
     sections = _sections(evidence)
     links = [element("a", _LINKS[name], href=f"#{name}") for name, _, _ in sections]
     body = [
-        element("header", element("h1", title), summary.task(evidence), summary.verdict(evidence)),
+        element(
+            "header",
+            element("h1", label(title, _IN_THE_TITLE)),
+            summary.task(evidence),
+            summary.verdict(evidence),
+        ),
         element("nav", *links, aria_label="Sections"),
         element(
             "main",
@@ -75,14 +98,15 @@ def page(evidence: Evidence, title: str) -> str:
             ),
         ),
     ]
-    style, script = _resource("page.css"), _resource("sort.js")
+    style = _resource("page.css")
+    script = Markup("\n".join(map(_resource, _SCRIPTS)))
     head = [
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
         element("link", rel="icon", href="data:,"),
-        element("title", title),
+        element("title", shortened(title, _IN_THE_TITLE)),
         element("style", style),
     ]
     html = element(
@@ -91,12 +115,8 @@ def page(evidence: Evidence, title: str) -> str:
     return f"<!doctype html>\n{html}\n"
 
 
-def _sections(evidence: Evidence) -> list[tuple[str, str, list[Markup]]]:
+def _sections(evidence: Evidence) -> list[tuple[str, str, Sequence[Markup | None]]]:
     """(id, heading, contents) of each."""
-    ranked = ranking.no_ranking(evidence)
-    if ranked is None:
-        ranked = _grid(ranking.roc(evidence), ranking.precision_recall(evidence))
-    surface = inputs.decision_surface(evidence)
     fitted = training.training_figures(evidence)
     return [
         ("scores", "Scores", [summary.score_table(evidence)]),
@@ -105,7 +125,8 @@ def _sections(evidence: Evidence) -> list[tuple[str, str, list[Markup]]]:
             "Do the probabilities mean what they say?",
             [_grid(calibration.reliability_diagram(evidence), calibration.histogram(evidence))],
         ),
-        ("ranking", "Ranking", [ranked]),
+        ("decisions", "What a threshold does", [decisions.confusion(evidence)]),
+        ("ranking", "How well rows are ranked", ranking.ranking(evidence)),
         (
             "doubt",
             "What the model does not know",
@@ -117,13 +138,15 @@ def _sections(evidence: Evidence) -> list[tuple[str, str, list[Markup]]]:
         ),
         (
             "inputs",
-            "Which inputs matter",
+            "Which columns matter",
             [
-                _grid(inputs.relevance_bars(evidence), surface),
-                inputs.input_table(evidence),
-                element("h3", "What the strongest inputs do"),
-                _note_on_effects(),
-                _grid(*inputs.effect_curves(evidence)),
+                importance.leading_sentence(evidence),
+                _grid(importance.importance_bars(evidence), surface.decision_surface(evidence)),
+                importance.importance_table(evidence),
+                element("h3", "What the columns that matter most do"),
+                element("p", effects.NOTE, class_="note"),
+                _grid(*effects.effect_figures(evidence)),
+                importance.kernel_detail(evidence),
             ],
         ),
         (
@@ -131,17 +154,8 @@ def _sections(evidence: Evidence) -> list[tuple[str, str, list[Markup]]]:
             "How training went",
             [training.training_sentence(evidence), *([_grid(*fitted)] if fitted else [])],
         ),
-        ("card", "Model card", [card.model_card(evidence), card.how_to_load(evidence)]),
+        ("card", "Model card", card.model_card(evidence)),
     ]
-
-
-def _note_on_effects() -> Markup:
-    return element(
-        "p",
-        "Mean probability over the rows when all of them get the same value of one input. The band "
-        "is the model's own 95 % doubt.",
-        class_="note",
-    )
 
 
 def _grid(*figures: Markup | None) -> Markup:
@@ -150,7 +164,11 @@ def _grid(*figures: Markup | None) -> Markup:
 
 def _title(evidence: Evidence) -> str:
     target = evidence.about.get("target")
-    return "Report on a classifier" if target is None else f"Predicting {target}"
+    return (
+        "Report on a classifier"
+        if target is None
+        else f"Predicting {shortened(target, IN_A_SENTENCE)}"
+    )
 
 
 def _resource(name: str) -> Markup:

@@ -1,4 +1,4 @@
-"""How well rows are ranked: the ROC and the precision-recall curve."""
+"""How well rows are ranked: the ROC and precision-recall curves, gains and lift."""
 
 import numpy as np
 from jaxtyping import Float
@@ -7,6 +7,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 from ..scoring import scores
 from .axes import PROBABILITIES, UNIT, Axes, figure, key
 from .evidence import Evidence
+from .lift import gains_curve, lift_bars, lift_table
 from .markup import Markup, element
 from .numbers import percent, short
 from .summary import MODEL
@@ -34,9 +35,7 @@ def roc(evidence: Evidence) -> Markup:
         areas[name] = scores(p, evidence.y)["auc"]
     told = ", ".join(f"{name} {short(area, 3)}" for name, area in areas.items())
     caption = "ROC curve: the share of positive rows found, for every share of false alarms."
-    return figure(
-        axes.svg(f"ROC curve. Area below it: {told}."), f"{caption} Area: {told}.", _key(evidence)
-    )
+    return figure(axes.svg(f"ROC curve. Area below it: {told}."), f"{caption} Area: {told}.")
 
 
 def precision_recall(evidence: Evidence) -> Markup:
@@ -62,17 +61,17 @@ def precision_recall(evidence: Evidence) -> Markup:
         "Precision-recall curve: the share of rows called positive that are, for every share of "
         f"positive rows found. Dashed: the base rate, {percent(rate)}. Average precision: {told}."
     )
-    return figure(
-        axes.svg(f"Precision-recall curve. Average precision: {told}."), caption, _key(evidence)
-    )
+    return figure(axes.svg(f"Precision-recall curve. Average precision: {told}."), caption)
 
 
-def no_ranking(evidence: Evidence) -> Markup | None:
-    """What stands instead of the curves if there are not two classes to tell apart."""
-    if 0 < evidence.y.sum() < len(evidence.y):
-        return None
-    only = evidence.labels[int(evidence.y[0])]
-    return element("p", f"All rows are of one class, {only}: there is nothing to rank.")
+def ranking(evidence: Evidence) -> list[Markup]:
+    """Three curves and the lift; a sentence if there are not two classes to tell apart."""
+    if not 0 < evidence.y.sum() < len(evidence.y):
+        only = evidence.labels[int(evidence.y[0])]
+        return [element("p", f"All rows are of one class, {only}: there is nothing to rank.")]
+    gained = gains_curve(evidence, _curves(evidence))
+    curves = [roc(evidence), precision_recall(evidence), gained, lift_bars(evidence)]
+    return [_key(evidence), element("div", *curves, class_="grid"), lift_table(evidence)]
 
 
 def _curves(evidence: Evidence) -> list[tuple[str, Float[np.ndarray, " N"], str]]:

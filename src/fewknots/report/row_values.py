@@ -1,6 +1,6 @@
 """The values of single rows: the user's own columns where they are known, the inputs otherwise."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,17 +9,30 @@ from .evidence import Evidence
 _MOST_COLUMNS = 8
 
 
-def row_values(evidence: Evidence, rows: np.ndarray) -> tuple[list[str], list[list[Any]]]:
-    """Names of the columns shown, and for each row its values in them."""
+class RowValues(NamedTuple):
+    """The columns that matter most, in the table's order."""
+
+    names: list[str]
+    values: list[list[Any]]  # a list for each row
+    left_out: int  # columns
+
+
+def row_values(evidence: Evidence, rows: np.ndarray) -> RowValues:
+    """The values of some rows."""
     if evidence.raw is None:
-        shown = sorted(evidence.order[:_MOST_COLUMNS])
-        names = [evidence.rows.names[column] for column in shown]
-        return names, [[float(evidence.rows.X[row, c]) for c in shown] for row in rows]
+        blocks = [evidence.inputs[column].features for column in evidence.order]
+        features = [f for block in blocks for f in range(block.start, block.stop)]
+        features = sorted(features[:_MOST_COLUMNS])
+        names = [evidence.rows.names[feature] for feature in features]
+        values = [[float(evidence.rows.X[row, f]) for f in features] for row in rows]
+        return RowValues(names, values, len(evidence.rows.names) - len(names))
     known = [str(name) for name in evidence.raw.schema.names]
-    shown = sorted(_most_relevant(known, evidence)[:_MOST_COLUMNS])
-    return [known[c] for c in shown], [
-        [_value(evidence.raw.column(c)[int(row)]) for c in shown] for row in rows
-    ]
+    place = {evidence.inputs[column].name: rank for rank, column in enumerate(evidence.order)}
+    # the target has a column of its own beside these
+    others = [c for c in range(len(known)) if known[c] != evidence.about.get("target")]
+    shown = sorted(sorted(others, key=lambda c: place.get(known[c], len(place)))[:_MOST_COLUMNS])
+    values = [[_value(evidence.raw.column(c)[int(row)]) for c in shown] for row in rows]
+    return RowValues([known[c] for c in shown], values, len(others) - len(shown))
 
 
 def _value(scalar: Any) -> Any:
@@ -27,21 +40,3 @@ def _value(scalar: Any) -> Any:
         return scalar.as_py()
     except ValueError:  # nanoseconds, which Python's own moments do not have
         return str(scalar)
-
-
-def _most_relevant(known: list[str], evidence: Evidence) -> list[int]:
-    """The user's columns, those first whose inputs matter most.
-
-    A recipe makes several inputs of a column and names them after it: "carrier=AA", "date: year
-    (sin)", "age (missing)".
-    """
-    rank: dict[str, int] = {}
-    for place, column in enumerate(evidence.order):
-        rank.setdefault(evidence.rows.names[column], place)
-
-    def best(name: str) -> int:
-        made_of_it = (name + "=", name + ":", name + " (")
-        places = [p for n, p in rank.items() if n == name or n.startswith(made_of_it)]
-        return min(places, default=len(rank))
-
-    return sorted(range(len(known)), key=lambda column: best(known[column]))

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from ..scoring import SCORES, intervals, nlp_gain, scores
+from ..scoring import SCORES, intervals, scores
 from .card import held_by
 from .evidence import Evidence
+from .labels import IN_A_SENTENCE, label
 from .markup import Markup, element, join
 from .numbers import counted, percent, short
 from .tables import Entry, table
 
 MODEL = "Gaussian process"
-_NOT_KNOWN = "Whether the model learned from these rows cannot be known here."
 _RESAMPLED_ROWS = 10_000_000  # in all, which take some seconds
 _FEWEST_RESAMPLES, _MOST_RESAMPLES = 40, 200
 _HEADINGS = {
@@ -31,24 +31,24 @@ _MEANING = (
 
 def task(evidence: Evidence) -> Markup:
     """What was predicted, from what, on how many rows, by which model."""
-    negative, positive = evidence.labels
     target = evidence.about.get("target")
-    what = "the label" if target is None else element("b", target)
-    n_rows, n_inputs = evidence.rows.X.shape
+    what = "the label" if target is None else element("b", label(target, IN_A_SENTENCE))
+    negative, positive = (
+        element("b", label(name, IN_A_SENTENCE)) for name in evidence.classifier.classes_
+    )
     classifier = evidence.classifier
     return element(
         "p",
         "Whether ",
         what,
         " is ",
-        element("b", positive),
+        positive,
         " rather than ",
-        element("b", negative),
-        f", predicted from {counted(n_inputs, 'input')} and checked on "
-        f"{counted(n_rows, 'row')}, {percent(float(evidence.y.mean()))} of them ",
-        element("b", positive),
-        f". {evidence.about.get('checked_on', _NOT_KNOWN)} ",
-        f"The model is a Gaussian process held by {held_by(classifier)}",
+        negative,
+        f", predicted from {counted(len(evidence.inputs), 'column')} and checked on "
+        f"{counted(len(evidence.y), 'row')}, {percent(float(evidence.y.mean()))} of them ",
+        positive,
+        f". {evidence.checked_on} The model is a Gaussian process held by {held_by(classifier)}",
         _learned_from(evidence),
         f" ({classifier.method_}, {classifier.likelihood} link).",
         class_="task",
@@ -56,7 +56,7 @@ def task(evidence: Evidence) -> Markup:
 
 
 def verdict(evidence: Evidence) -> Markup:
-    """Key numbers, and a sentence on whether the Gaussian process beats the best baseline."""
+    """Key numbers, and a sentence on whether these rows tell that it beats the best baseline."""
     found = scores(evidence.p, evidence.y, evidence.log_p)
     tiles = [
         (percent(1.0 - (found["error"] or 0.0)), "right answers"),
@@ -81,7 +81,7 @@ def score_table(evidence: Evidence) -> Markup:
         rows.append([name, *(_entry(found[key], around[key]) for key in SCORES)])
     header = ["Predictor", *(_HEADINGS[key] for key in SCORES)]
     return join(
-        [table("Scores on the held-out rows", header, rows), element("p", _MEANING, class_="note")]
+        [table("Scores on the checked rows", header, rows), element("p", _MEANING, class_="note")]
     )
 
 
@@ -91,24 +91,10 @@ def _learned_from(evidence: Evidence) -> str:
 
 
 def _worth(evidence: Evidence) -> Markup | None:
-    """Compared row by row with the baseline that does best."""
-    if not evidence.baselines:
+    if evidence.against is None:
         return None
-    gains = {
-        name: nlp_gain(evidence.p, p, evidence.y, evidence.log_p)
-        for name, p in evidence.baselines.items()
-    }
-    best = min(gains, key=lambda name: gains[name][0])
-    gain, low, high = gains[best]
-    size = f"by {short(abs(gain), 3)} nats a row"
-    if low > 0:
-        words = f"Better than the best baseline, {best}, {size}"
-    elif high < 0:
-        words = f"Worse than a baseline: {best} is better {size}"
-    else:
-        words = f"Not clearly different from the best baseline, {best}"
-    interval = f" (95 % interval of the difference in NLP: {short(low, 3)} to {short(high, 3)})."
-    return element("p", element("b", words), interval, class_="verdict")
+    words = element("b", evidence.against.words)
+    return element("p", words, f" ({evidence.against.interval}).", class_="verdict")
 
 
 def _entry(value: float | None, around: tuple[float, float] | None) -> Entry:

@@ -1,11 +1,15 @@
-"""Tables that sort on a click (sort.js does it; without JavaScript they are plain tables)."""
+"""Tables that sort on a click and say when there is more to the right.
+
+sort.js and scroll.js do it; without JavaScript they are plain tables in a box that scrolls.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .markup import Markup, element
+from .labels import label, whole
+from .markup import Markup, element, text
 from .numbers import cell
 
 
@@ -17,12 +21,12 @@ class Entry(NamedTuple):
 
 
 def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markup:
-    """A table in a box of its own, which scrolls sideways where the page is too narrow for it."""
+    """A table whose columns sort on a click on their heading."""
     numeric = [all(_is_number(row[i]) for row in rows) for i in range(len(header))]
     head = [
         element(
             "th",
-            element("button", name, type="button"),
+            element("button", label(name), type="button"),
             scope="col",
             class_="number" if is_number else None,
         )
@@ -32,19 +36,21 @@ def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) ->
         element("tr", *(_cell(entry, n) for entry, n in zip(row, numeric, strict=True)))
         for row in rows
     ]
-    return element(
+    return boxed(caption, element("thead", element("tr", *head)), element("tbody", *body))
+
+
+def boxed(caption: str, *parts: Markup) -> Markup:
+    """A table in a box of its own, which scrolls sideways where the page is too narrow for it."""
+    box = element(
         "div",
-        element(
-            "table",
-            element("caption", caption),
-            element("thead", element("tr", *head)),
-            element("tbody", *body),
-        ),
+        element("table", element("caption", caption), *parts),
         class_="scroll",
         tabindex="0",  # who has no mouse scrolls it with the arrow keys
         role="region",
         aria_label=caption,
     )
+    hint = element("p", "More columns to the right: scroll sideways →", class_="more")
+    return element("div", hint, element("div", box, class_="edges"), class_="wide")
 
 
 def facts(pairs: Sequence[tuple[object, object]]) -> Markup:
@@ -63,9 +69,9 @@ def _is_number(entry: Any) -> bool:
 def _cell(entry: Any, numeric: bool) -> Markup:
     shown: object
     value: Any
-    shown, value = entry if isinstance(entry, Entry) else (cell(entry), entry)
+    shown, value = entry if isinstance(entry, Entry) else (label(cell(entry)), entry)
     if numeric:
         known = value is not None and value == value
         written = f"{float(value):.12g}" if known else None  # NaN has no place in an order
         return element("td", shown, class_="number", data_value=written)
-    return element("td", shown, data_value=None if value == shown else value)
+    return element("td", shown, data_value=None if text(whole(value)) == shown else whole(value))

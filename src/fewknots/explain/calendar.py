@@ -1,0 +1,96 @@
+r"""How a date moves the prediction: over the calendar, over the week and over the day.
+
+A date becomes several features, which move together: a moment is encoded as the recipe encodes it,
+so the curve is what the model would say of rows with that date.
+
+A model that knows the days of the week would make a zigzag of a curve over three years, or, drawn
+at every tenth day, a pattern that is not there. So over more than three weeks a point stands for
+whole weeks: each of the averaged rows gets one of their days, every day of the week in turn, and
+keeps its time of day. What the day of the week and the time of day do is shown on their own.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from .effects import POINTS, ROWS, Effect, averaged, where_missing
+from .inputs import Input
+from .nameless import Nameless
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_FEW_DAYS = 21  # which are shown one by one
+_WEEK = 7
+_HOURS = 24
+_MICROSECONDS_A_DAY = 86_400e6
+
+
+def over_the_calendar(rows: Nameless, one: Input) -> Effect:
+    """The mean probability of `classes_[1]` and its band, over the dates of these rows."""
+    import pyarrow as pa
+
+    known = rows.X[one.present(rows.X), one.features.start]
+    if not len(known):  # none of these rows has a date
+        known = rows.X[:, one.features.start]
+    first, last = np.quantile(known, [0.01, 0.99])
+    if "day of week" not in one.column.circles:  # hours or a few days: moment by moment
+        values = np.unique(known) if len(np.unique(known)) < 3 else np.linspace(first, last, POINTS)
+        moments = values[:, None]
+    else:
+        first, last = np.floor(first), np.floor(last)
+        weeks = int(np.ceil((last - first + 1) / (_WEEK * POINTS)))
+        width = 1 if last - first < _FEW_DAYS else _WEEK * weeks
+        starts = first + width * np.arange(max(int((last - first + 1) // width), 1))
+        _, times = _days_and_times(rows, one)
+        turn = np.random.default_rng(0).permutation(len(times))
+        moments = starts[:, None] + np.floor((turn + 0.5) * width / len(times)) + times
+        values = starts + 0.5 * (width - 1)
+    band = averaged(rows, one, _encoded(one, moments))
+    missing = where_missing(rows, one, pa.nulls(1, pa.timestamp("us")))
+    return Effect(one.name, "date", values, *band, False, missing=missing)
+
+
+def over_the_week(rows: Nameless, one: Input) -> Effect | None:
+    """The same for Monday to Sunday, each row in its own week; None if the model knows none."""
+    from ..recipe.dates import MONDAY
+
+    if "day of week" not in one.column.circles:
+        return None
+    days, times = _days_and_times(rows, one)
+    mondays = days - (days - MONDAY) % _WEEK
+    moments = mondays + np.arange(float(_WEEK))[:, None] + times
+    band = averaged(rows, one, _encoded(one, moments))
+    name = f"{one.name}: day of the week"
+    return Effect(name, "text", np.arange(float(_WEEK)), *band, True, labels=DAYS)
+
+
+def over_the_day(rows: Nameless, one: Input) -> Effect | None:
+    """The same for the hours of the day, each row on its own day; None if the model knows none."""
+    if "time of day" not in one.column.circles:
+        return None
+    days, _ = _days_and_times(rows, one)
+    hours = np.linspace(0.0, _HOURS, POINTS + 1)
+    just_before = np.minimum(hours / _HOURS, 1.0 - 1e-9)  # 24:00 is still that day
+    band = averaged(rows, one, _encoded(one, days + just_before[:, None]))
+    return Effect(f"{one.name}: hour of the day", "number", hours, *band, False)
+
+
+def _days_and_times(
+    rows: Nameless, one: Input
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """The day of each averaged row, and its time of day, 0 for a column of days.
+
+    (A missing moment is the mean of the others and has a time of day even among days.)
+    """
+    moments = rows.sample(ROWS)[:, one.features.start]
+    days = np.floor(moments)
+    return days, (moments - days) * ("time of day" in one.column.circles)
+
+
+def _encoded(one: Input, moments: Float[np.ndarray, "V n"]) -> Any:
+    """Features of moments in days since 1970, for each value and row."""
+    import pyarrow as pa
+
+    microseconds = np.round(moments.ravel() * _MICROSECONDS_A_DAY).astype(np.int64)
+    features = one.encoded(pa.array(microseconds, pa.timestamp("us")))
+    return features.reshape(*moments.shape, -1)

@@ -1,0 +1,91 @@
+"""The columns of the user's table, and which of the classifier's features each one becomes.
+
+A recipe makes several features of a date or of a text. Whoever looks at a model thinks in columns,
+so what belongs to one column is moved together: a date with all its circles, a text with all its
+levels. Without a recipe every feature is a column of numbers.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from ..data.sources import Place
+from .nameless import Nameless
+
+_PLACE = Place("a made-up table")
+
+
+class Input(NamedTuple):
+    """One column of the user's table."""
+
+    name: str
+    features: slice  # of the classifier's
+    column: Any = None  # the recipe's `Column` that encodes it; None: it is a feature itself
+
+    @property
+    def kind(self) -> str:
+        """What it holds: "number", "boolean", "date" or "text"."""
+        return "number" if self.column is None else self.column.kind
+
+    @property
+    def n_features(self) -> int:
+        """How many of the classifier's features it becomes."""
+        return self.features.stop - self.features.start
+
+    @property
+    def can_be_missing(self) -> bool:
+        """Whether the recipe knows what to do where a number, date or boolean is missing."""
+        return getattr(self.column, "fill", None) is not None
+
+    def encoded(self, values: Any) -> Float[np.ndarray, "V F"]:
+        """The features that the recipe makes of a pyarrow array of values."""
+        features = np.empty((len(values), self.n_features))
+        self.column.encode(values, features, _PLACE)
+        return features
+
+    def present(self, X: Float[np.ndarray, "N D"]) -> np.ndarray:
+        """The rows in which a number, date or boolean is not missing."""
+        if not self.can_be_missing:
+            return np.ones(len(X), bool)
+        return X[:, self.features.stop - 1] == 0.0  # the last feature says that it was missing
+
+
+def inputs_of(rows: Nameless, recipe: Any = None) -> tuple[Input, ...]:
+    """The columns that these features were made of; `recipe` is the `Recipe` that made them."""
+    if recipe is None:
+        return tuple(single_feature(rows, column) for column in range(len(rows.names)))
+    if len(recipe.feature_names) != rows.X.shape[1]:
+        raise ValueError(
+            f"the recipe makes {len(recipe.feature_names)} features, X has {rows.X.shape[1]} "
+            "columns. X must be what recipe.encode made of the rows."
+        )
+    inputs, first = [], 0
+    for column in recipe.columns:
+        beyond = first + len(column.feature_names)
+        inputs.append(Input(column.name, slice(first, beyond), column))
+        first = beyond
+    return tuple(inputs)
+
+
+def single_feature(rows: Nameless, column: int) -> Input:
+    """A feature as a column of its own."""
+    return Input(rows.names[column], slice(column, column + 1))
+
+
+def typical_row(rows: Nameless, inputs: tuple[Input, ...]) -> Float[np.ndarray, " D"]:
+    """A row to hold the other columns at: medians, and the most frequent text, true or false.
+
+    (The median of each feature would be no row: a text with three levels would have none of them.)
+    """
+    X = rows.sample(10_000)
+    row = np.median(X, axis=0)
+    for one in inputs:
+        block = X[:, one.features]
+        if one.kind in ("text", "boolean"):
+            found, counts = np.unique(block, axis=0, return_counts=True)
+            row[one.features] = found[np.argmax(counts)]
+        elif one.column is not None and (present := one.present(X)).any():
+            block = block[present]  # its first feature is the number, or the days, that grow
+            row[one.features] = block[np.argsort(block[:, 0], kind="stable")[len(block) // 2]]
+    return row

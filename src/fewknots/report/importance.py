@@ -1,0 +1,145 @@
+"""Which columns matter: one ranking, by what predictions lose without a column."""
+
+from ..explain.relevance import has_ard
+from .axes import Axes, figure
+from .evidence import Evidence
+from .hyperparameters import per_input
+from .labels import IN_A_SENTENCE, label, shortened, whole
+from .markup import Markup, element, join
+from .numbers import counted
+from .tables import Entry, table
+
+_BARS = 15
+_LISTED = 60
+_UNTOLD = "these rows do not tell"
+
+
+def importance_bars(evidence: Evidence) -> Markup:
+    """The columns that matter most, with intervals."""
+    found = evidence.importance
+    shown = evidence.order[:_BARS]
+    names = [whole(found.names[column]) for column in shown]
+    lowest = min(0.0, float(found.low[shown].min()))
+    highest = max(float(found.high[shown].max()), 1e-6)
+    room = 0.04 * (highest - lowest)
+    axes = Axes(
+        (lowest - (room if lowest < 0 else 0.0), highest + room),
+        (len(shown) - 0.4, -0.6),
+        x_name="loss without the column, nats a row",
+        height=58.0 + 20.0 * len(shown),
+        y_ticks=[(float(i), name) for i, name in enumerate(names)],
+    )
+    for i, (name, column) in enumerate(zip(names, shown, strict=True)):
+        says = f"{name}: {_in_words(evidence, column)}"
+        axes.box(0.0, float(found.loss[column]), i - 0.35, i + 0.35, "negative", says)
+    axes.spans(found.low[shown], found.high[shown], range(len(shown)), "ink")
+    axes.line([0.0, 0.0], [axes.y.low, axes.y.high], "zero")
+    told = ", ".join(
+        f"{shortened(name, IN_A_SENTENCE)} {_nats(found.loss[c])}"
+        for name, c in zip(names, shown, strict=True)
+    )
+    caption = (
+        "How much worse the predictions become when a column's values are shuffled among the rows "
+        "(rise of the NLP). Lines: 95 % intervals; where one crosses 0 these rows do not tell "
+        "whether the column matters."
+    )
+    if len(shown) < len(evidence.order):
+        caption += f" Shown: {len(shown)} of {len(evidence.order):,} columns."
+    return figure(
+        axes.svg(f"Loss in nats a row when a column is shuffled, the greatest first: {told}."),
+        caption,
+    )
+
+
+def importance_table(evidence: Evidence) -> Markup:
+    """The same in numbers, for all columns or the first sixty."""
+    found = evidence.importance
+    shown = evidence.order[:_LISTED]
+    rows = []
+    for column in shown:
+        one = evidence.inputs[column]
+        low, high = float(found.low[column]), float(found.high[column])
+        loss = float(found.loss[column])
+        interval = element("small", f"{_nats(low)} to {_nats(high)}")
+        entry = Entry(join([_nats(loss), interval], " "), loss)
+        rows.append([one.name, one.kind, one.n_features, entry, _told(low, high)])
+    caption = "Columns, by what predictions lose without them"
+    if left_out := len(evidence.order) - len(shown):
+        caption += f" (the first {len(shown)}; {left_out:,} more)"
+    header = ["Column", "Kind", "Inputs of the model", "Loss, nats a row", "Does it matter?"]
+    note = (
+        f"Means over {counted(found.n_shuffles, 'shuffle')} of {counted(found.n_rows, 'row')}, "
+        "with 95 % intervals from drawing the rows anew. All inputs that were made of a column are "
+        "shuffled together. A column that others can stand in for loses little."
+    )
+    return join([table(caption, header, rows), element("p", note, class_="note")])
+
+
+def kernel_detail(evidence: Evidence) -> Markup | None:
+    """The kernel's parameters, input by input; None for a kernel that has none for inputs."""
+    classifier = evidence.classifier
+    parameters = per_input(classifier.kernel_, classifier._standardiser.scale)
+    if not parameters:
+        return None
+    heading = element("h3", "Detail: how quickly the function changes along each input")
+    meaning = (
+        "A lengthscale is how far one has to go along an input until the model's latent function "
+        "has changed a good deal, in the units of that input (a text's level and a circle of the "
+        "calendar are inputs of their own). It is no ranking: a function may change quickly along "
+        "an input that tells little about the labels. Columns are in the order of the picture "
+        "above."
+    )
+    if not has_ard(classifier.kernel_):
+        meaning = "The kernel has one lengthscale for all inputs, in their standard deviations."
+        return join([heading, element("p", meaning, class_="note")])
+    features = [
+        (one.name, feature)
+        for one in (evidence.inputs[column] for column in evidence.order)
+        for feature in range(one.features.start, one.features.stop)
+    ]
+    rows = [
+        [name, evidence.rows.names[c], *(float(values[c]) for values in parameters.values())]
+        for name, c in features[:_LISTED]
+    ]
+    caption = "The kernel's parameters, in the units of the inputs"
+    if left_out := len(features) - len(rows):
+        caption += f" (the first {len(rows)}; {left_out:,} more)"
+    listed = table(caption, ["Column", "Input of the model", *parameters], rows)
+    return join([heading, element("p", meaning, class_="note"), listed])
+
+
+def leading_sentence(evidence: Evidence) -> Markup:
+    """The columns that matter for certain, in words."""
+    found = evidence.importance
+    certain = [c for c in evidence.order if found.low[c] > 0]
+    if not certain:
+        words: list[object] = ["For no column do these rows tell that it matters."]
+    else:
+        named = [element("b", label(found.names[c])) for c in certain[:3]]
+        words = ["What matters most: ", join(named, ", "), ". ", _how_many(evidence, len(certain))]
+    return element("p", *words)
+
+
+def _how_many(evidence: Evidence, certain: int) -> str:
+    if certain == len(evidence.inputs):
+        return "These rows show of every column that it matters."
+    return (
+        f"These rows show of {certain:,} of {counted(len(evidence.inputs), 'column')} that they "
+        "matter; of the others they do not tell."
+    )
+
+
+def _told(low: float, high: float) -> str:
+    if low > 0:
+        return "yes"
+    return "it harms" if high < 0 else _UNTOLD
+
+
+def _in_words(evidence: Evidence, column: int) -> str:
+    found = evidence.importance
+    around = f"{_nats(found.low[column])} to {_nats(found.high[column])}"
+    return f"{_nats(found.loss[column])} nats a row, 95 % interval {around}"
+
+
+def _nats(value: float) -> str:
+    return f"{value:z.4f}"  # all with the same decimals, and no minus before 0.0000

@@ -1,0 +1,79 @@
+"""The probability over two columns of numbers, as a picture."""
+
+import numpy as np
+
+from ..explain import surface, two_to_show, typical_row
+from .axes import WIDTH, Axes, class_key, figure
+from .evidence import Evidence
+from .heat_map import heat_map, level_line
+from .labels import IN_A_SENTENCE, shortened
+from .markup import Markup, element
+from .numbers import counted, percent
+
+_DOTS = 500
+_LARGE_KNOTS, _MOST_KNOTS = 50, 500  # inducing points that leave something to be seen
+
+
+def decision_surface(evidence: Evidence) -> Markup | None:
+    """The probability over the two numbers that matter most; None if there are not two."""
+    inputs = [evidence.inputs[column] for column in evidence.order]
+    numbers = [one.features.start for one in inputs if one.kind == "number"]
+    columns = two_to_show(evidence.rows, numbers)
+    if columns is None:
+        return None
+    found = surface(evidence.rows, columns, held_at=typical_row(evidence.rows, evidence.inputs))
+    across, up = found.across[[0, -1]], found.up[[0, -1]]
+    axes = Axes(
+        (across[0], across[1]),
+        (up[0], up[1]),
+        x_name=found.names[0],
+        y_name=found.names[1],
+        height=WIDTH,
+    )
+    box = {
+        "x": axes.x.begin,
+        "y": axes.y.end,
+        "width": axes.x.end - axes.x.begin,
+        "height": axes.y.begin - axes.y.end,
+    }
+    address = heat_map(found.probability)
+    axes.add(element("image", href=address, preserveAspectRatio="none", **box))
+    some = np.linspace(0, len(evidence.y) - 1, min(_DOTS, len(evidence.y))).astype(int)
+    rows, truth = evidence.rows.X[some][:, list(columns)], evidence.y[some]
+    axes.many_dots(rows[:, 0], rows[:, 1], "edge")  # so that blue can be seen on blue
+    for value, kind in enumerate(("negative small", "positive small")):
+        axes.many_dots(rows[truth == value, 0], rows[truth == value, 1], kind)
+    pieces = level_line(found.across, found.up, found.probability, 0.5)
+    path = "".join(
+        f"M{axes.x(a[0]):.1f} {axes.y(a[1]):.1f}L{axes.x(b[0]):.1f} {axes.y(b[1]):.1f}"
+        for a, b in pieces
+    )
+    axes.add(element("path", d=path, class_="line border"))
+    inside = (found.points >= [across[0], up[0]]) & (found.points <= [across[1], up[1]])
+    points = found.points[inside.all(axis=1)]
+    size = "" if len(points) <= _LARGE_KNOTS else " small"
+    drawn = points[:: 1 + len(points) // _MOST_KNOTS]
+    for kind in ("halo", "knot"):
+        axes.many_dots(drawn[:, 0], drawn[:, 1], kind + size)
+    positive = evidence.labels[1]
+    share = percent(float(np.mean(found.probability > 0.5)))
+    others = _others(evidence) if len(evidence.inputs) > 2 else ""
+    first, second = (shortened(name, IN_A_SENTENCE) for name in found.names)
+    alternative = (
+        f"Probability of {positive} over {first} and {second}. {share} of the "
+        f"area is above one half. {counted(len(points), 'point')} in the picture.{others}"
+    )
+    caption = (
+        f"Colour: the probability of {positive}. Line: where it is one half. Rings: the points "
+        f"that hold the model.{others}"
+    )
+    return figure(axes.svg(alternative), caption, class_key(evidence.named_labels))
+
+
+def _others(evidence: Evidence) -> str:
+    if any(one.kind in ("text", "boolean") for one in evidence.inputs):
+        return (
+            " The other columns are held at their medians, texts and booleans at their most "
+            "frequent value."
+        )
+    return " The other columns are held at their medians."
