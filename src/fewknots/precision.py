@@ -3,7 +3,8 @@
 JAX computes in float32 unless its global flag `jax_enable_x64` is set, and a library that sets
 that flag at import changes every other JAX program in the process. So each public entry point
 of fewknots opens `computing_in(dtype)`, and `on_device(name)` around it, which change the settings
-for their own thread and block.
+for their own thread and block. Both refuse to do so in a forked process without JAX's threads
+(forks.py).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +15,8 @@ from typing import Any, TypeVar
 import jax
 import numpy as np
 from threadpoolctl import threadpool_limits
+
+from .forks import note_computation
 
 DTypeName = str | type | np.dtype | None
 DEVICES = ("auto", "cpu", "gpu")
@@ -51,6 +54,7 @@ def computing_in(dtype: np.dtype) -> Iterator[None]:
     "Full" because on a GPU JAX may otherwise round the factors of a float32 product to 10 bits,
     which no Cholesky factor of a kernel matrix survives.
     """
+    note_computation()
     with jax.enable_x64(dtype == np.float64), jax.default_matmul_precision("highest"):
         yield
 
@@ -67,6 +71,7 @@ def rough_products() -> AbstractContextManager[None]:
 @contextmanager
 def on_device(name: str) -> Iterator[None]:
     """Within the block JAX computes on the named kind of device; "auto": where it would anyway."""
+    note_computation()
     if name == "auto":
         yield
         return
