@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from .inputs import check_model, check_sources
 from .models import load_table_model
 from .options import Debug, Json, Model, Sources
 from .output import ReadingLine, print_json, score_table, verdict
@@ -20,6 +21,8 @@ def command(model: Model, sources: Sources, as_json: Json = False, debug: Debug 
 
     Example: fewknots evaluate flights.fewknots holdout.csv
     """
+    check_model(model)
+    check_sources(sources)
     from ..baselines import LOGISTIC
     from ..data.standard_input import as_files
     from ..table_fit import MODEL

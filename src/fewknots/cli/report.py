@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from .inputs import check_model, check_sources
 from .models import load_table_model
 from .options import Debug, Json, Model, Sources
 from .output import ReadingLine, check_destination, print_json
@@ -29,14 +30,16 @@ def command(
 
     Example: fewknots report flights.fewknots holdout.csv --out report.html
     """
+    check_model(model)
+    check_sources(sources)
+    destination = out or Path(model.with_suffix(".html").name)
+    check_destination(destination)
     import numpy as np
     import pyarrow as pa
 
     from ..data.standard_input import as_files
     from ..report import write_report
 
-    destination = out or Path(model.with_suffix(".html").name)
-    check_destination(destination)
     fitted = load_table_model(model)
     X, y, raw = [], [], []
     count = 0
