@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from .forks import note_computation
 
@@ -86,9 +86,14 @@ def on_device(name: str) -> Iterator[None]:
         yield
 
 
+def chosen_device() -> Any:
+    """The device that was chosen for this thread and block; None: JAX chooses."""
+    return getattr(jax.config, "jax_default_device")  # noqa: B009  (unknown to type checkers)
+
+
 def current_platform() -> str:
     """What computations run on at this point: "cpu", "gpu", ..."""
-    chosen = getattr(jax.config, "jax_default_device")  # noqa: B009  (unknown to type checkers)
+    chosen = chosen_device()
     return jax.default_backend() if chosen is None else chosen.platform
 
 
@@ -131,6 +136,14 @@ def _known_gpu_options() -> dict[str, Any]:
     return {name: value for name, value in _GPU_OPTIONS.items() if is_known(name)}
 
 
+@cache
+def _blas_libraries() -> ThreadpoolController:
+    """Found once: to look for them takes milliseconds, more than a prediction of few rows."""
+    import scipy.linalg.cython_lapack  # noqa: F401  (XLA's LAPACK is SciPy's)
+
+    return ThreadpoolController()
+
+
 @contextmanager
 def one_lapack_thread() -> Iterator[None]:
     """Within the block LAPACK has one thread.
@@ -138,5 +151,5 @@ def one_lapack_thread() -> Iterator[None]:
     XLA calls it for each small factorisation, and its idle threads would go on turning on the
     cores that XLA's own products need: on two cores a step then takes twice as long, or ten times.
     """
-    with threadpool_limits(1, user_api="blas"):
+    with _blas_libraries().limit(limits=1, user_api="blas"):
         yield
