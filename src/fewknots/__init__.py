@@ -9,6 +9,8 @@ must not wait for JAX.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import forks as forks
+
 if TYPE_CHECKING:
     from . import kernels as kernels
     from .estimators import GPClassifier, GPRegressor
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
         CheckpointWarning,
         DataError,
         DatasetError,
+        ForkError,
         InputWarning,
         InterruptedFitWarning,
         ModelFileError,
@@ -34,6 +37,7 @@ __all__ = [
     "CheckpointWarning",
     "DataError",
     "DatasetError",
+    "ForkError",
     "GPClassifier",
     "GPRegressor",
     "InputWarning",

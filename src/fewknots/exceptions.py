@@ -38,6 +38,10 @@ class ClusterWarning(UserWarning):
     """A fit on a cluster goes on, but not as it should: the message says what holds it up."""
 
 
+class ForkError(RuntimeError):
+    """JAX cannot compute in a forked process: the message says how to start one where it can."""
+
+
 class NumericalWarning(UserWarning):
     """A fit went on after a repair: the message says which."""
 

@@ -3,7 +3,8 @@
 JAX computes in float32 unless its global flag `jax_enable_x64` is set, and a library that sets
 that flag at import changes every other JAX program in the process. So each public entry point
 of fewknots opens `computing_in(dtype)`, and `on_device(name)` around it, which change the settings
-for their own thread and block.
+for their own thread and block. Both refuse to do so in a forked process without JAX's threads
+(forks.py).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +14,9 @@ from typing import Any, TypeVar
 
 import jax
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
+from .forks import note_computation
 from .stopping import holding_back
 
 DTypeName = str | type | np.dtype | None
@@ -53,6 +55,7 @@ def computing_in(dtype: np.dtype) -> Iterator[None]:
     "Full" because on a GPU JAX may otherwise round the factors of a float32 product to 10 bits,
     which no Cholesky factor of a kernel matrix survives.
     """
+    note_computation()
     with jax.enable_x64(dtype == np.float64), jax.default_matmul_precision("highest"):
         yield
 
@@ -69,6 +72,7 @@ def rough_products() -> AbstractContextManager[None]:
 @contextmanager
 def on_device(name: str) -> Iterator[None]:
     """Within the block JAX computes on the named kind of device; "auto": where it would anyway."""
+    note_computation()
     if name == "auto":
         yield
         return
@@ -83,9 +87,14 @@ def on_device(name: str) -> Iterator[None]:
         yield
 
 
+def chosen_device() -> Any:
+    """The device that was chosen for this thread and block; None: JAX chooses."""
+    return getattr(jax.config, "jax_default_device")  # noqa: B009  (unknown to type checkers)
+
+
 def current_platform() -> str:
     """What computations run on at this point: "cpu", "gpu", ..."""
-    chosen = getattr(jax.config, "jax_default_device")  # noqa: B009  (unknown to type checkers)
+    chosen = chosen_device()
     return jax.default_backend() if chosen is None else chosen.platform
 
 
@@ -129,6 +138,14 @@ def _known_gpu_options() -> dict[str, Any]:
     return {name: value for name, value in _GPU_OPTIONS.items() if is_known(name)}
 
 
+@cache
+def _blas_libraries() -> ThreadpoolController:
+    """Found once: to look for them takes milliseconds, more than a prediction of few rows."""
+    import scipy.linalg.cython_lapack  # noqa: F401  (XLA's LAPACK is SciPy's)
+
+    return ThreadpoolController()
+
+
 @contextmanager
 def one_lapack_thread() -> Iterator[None]:
     """Within the block LAPACK has one thread.
@@ -136,5 +153,5 @@ def one_lapack_thread() -> Iterator[None]:
     XLA calls it for each small factorisation, and its idle threads would go on turning on the
     cores that XLA's own products need: on two cores a step then takes twice as long, or ten times.
     """
-    with threadpool_limits(1, user_api="blas"):
+    with _blas_libraries().limit(limits=1, user_api="blas"):
         yield

@@ -1,6 +1,7 @@
 """From a posterior to probabilities, block by block: memory does not grow with the rows."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,10 +10,10 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Float
 from scipy.special import ndtri_exp
 
-from .data.blocks import map_blocks, row_slices
+from .data.blocks import row_slices
 from .data.standardise import Standardiser
 from .likelihoods import Bernoulli
-from .posterior import MixturePosterior, Posterior
+from .posterior import MixturePosterior, Posterior, Then
 from .precision import computing_in
 
 # Rows standardised at a time: many blocks' worth, and still a small copy.
@@ -27,8 +28,7 @@ def marginals(
 ) -> tuple[Vector, Vector]:
     """Mean and variance of f at rows in the user's units, in float64."""
     mean, variance = np.empty(len(X)), np.empty(len(X))
-    size = _MIXTURE_SLICE if isinstance(posterior, MixturePosterior) else _SLICE
-    for rows in row_slices(len(X), size):
+    for rows in row_slices(len(X), _slice_size(posterior)):
         mean[rows], variance[rows] = posterior.marginals(standardiser(X[rows]))
     return mean, variance
 
@@ -40,18 +40,10 @@ def log_probabilities(
     X: Float[np.ndarray, "N D"],
 ) -> tuple[Vector, Vector]:
     """(log p(-1), log p(+1)) of each row."""
-    with computing_in(np.dtype(np.float64)):
-        if not isinstance(posterior, MixturePosterior):
-            latent = marginals(posterior, standardiser, X)
-            negative, positive = map_blocks(partial(_log_probabilities, likelihood), *latent)
-            return negative, positive
-        negative, positive = np.empty(len(X)), np.empty(len(X))
-        average = partial(_average_log_probabilities, likelihood)
-        for rows in row_slices(len(X), _MIXTURE_SLICE):
-            means, variance = posterior.components(standardiser(X[rows]))
-            means, variance = means.astype(np.float64), variance.astype(np.float64)
-            negative[rows], positive[rows] = map_blocks(average, means, variance)
-        return negative, positive
+    mixture = isinstance(posterior, MixturePosterior)
+    of_latent = _average_log_probabilities if mixture else _log_probabilities
+    negative, positive = _mapped(partial(of_latent, likelihood), posterior, standardiser, X)
+    return negative, positive
 
 
 def decision(
@@ -62,9 +54,7 @@ def decision(
 ) -> Vector:
     """The probability of +1 on the link's scale."""
     if not isinstance(posterior, MixturePosterior):
-        latent = marginals(posterior, standardiser, X)
-        with computing_in(np.dtype(np.float64)):
-            return map_blocks(partial(_decision, likelihood), *latent)[0]
+        return _mapped(partial(_decision, likelihood), posterior, standardiser, X)[0]
     negative, positive = log_probabilities(likelihood, posterior, standardiser, X)
     if likelihood.link == "logit":
         return positive - negative
@@ -72,14 +62,35 @@ def decision(
     return np.where(positive < negative, ndtri_exp(positive), -ndtri_exp(negative))
 
 
+def _mapped(
+    of_latent: Then, posterior: Posterior, standardiser: Standardiser, X: Float[np.ndarray, "N D"]
+) -> tuple[np.ndarray, ...]:
+    """What `of_latent` makes, in float64, of mean and variance at rows in the user's units."""
+
+    def in_float64(mean: Any, variance: Any) -> tuple[Any, ...]:
+        with computing_in(np.dtype(np.float64)):
+            return of_latent(mean, variance)
+
+    pieces = [
+        posterior.mapped(in_float64, standardiser(X[rows]))
+        for rows in row_slices(len(X), _slice_size(posterior))
+    ]
+    return pieces[0] if len(pieces) == 1 else tuple(map(np.concatenate, zip(*pieces, strict=True)))
+
+
+def _slice_size(posterior: Posterior) -> int:
+    return _MIXTURE_SLICE if isinstance(posterior, MixturePosterior) else _SLICE
+
+
 @jax.jit
 def _log_probabilities(likelihood, mean, variance):
-    return likelihood.log_probabilities(mean, variance)
+    return likelihood.log_probabilities(*_as_float64(mean, variance))
 
 
 @jax.jit
 def _average_log_probabilities(likelihood, means, variance):
     """Of the mixture: probabilities are averaged, not latent values."""
+    means, variance = _as_float64(means, variance)
     n_rows, n_components = means.shape
     both = likelihood.log_probabilities(means.ravel(), jnp.repeat(variance, n_components))
     return tuple(
@@ -90,4 +101,8 @@ def _average_log_probabilities(likelihood, means, variance):
 
 @jax.jit
 def _decision(likelihood, mean, variance):
-    return (likelihood.decision(mean, variance),)
+    return (likelihood.decision(*_as_float64(mean, variance)),)
+
+
+def _as_float64(*latent):
+    return tuple(part.astype(np.float64) for part in latent)

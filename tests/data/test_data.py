@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewknots.data.blocks import BLOCK_SIZES, map_blocks, rounded_up
+from fewknots.data.blocks import BLOCK_SIZES, cheapest_size, map_blocks, rounded_up
 from fewknots.data.merge import merge_equal_rows
 from fewknots.data.standardise import Standardiser
 
@@ -15,6 +15,15 @@ def test_training_sizes_are_few_and_close(n):
     assert len({rounded_up(k) for k in range(n, min(2 * n, n + 3000))}) <= 17
 
 
+@given(st.integers(1, 10**6))
+def test_few_blocks_and_little_filling(n):
+    size = cheapest_size(n, BLOCK_SIZES, call=32)
+    blocks = -(-n // size)
+    assert blocks <= 30 + n / 1024
+    assert blocks * size <= max(8, 4 * n)
+    assert blocks * size <= 1.25 * n + 128
+
+
 @pytest.mark.parametrize("n", [1, 127, 128, 129, 1024, 8192, 8193, 20000])
 def test_blocks_cover_every_row_once(n):
     sizes = set()
@@ -24,7 +33,7 @@ def test_blocks_cover_every_row_once(n):
         return (2.0 * block[:, 0],)
 
     X = np.arange(n, dtype=float)[:, None]
-    (doubled,) = map_blocks(twice, X)
+    (doubled,) = map_blocks(twice, X, call=32)
     np.testing.assert_array_equal(doubled, 2.0 * X[:, 0])
     assert sizes <= set(BLOCK_SIZES)
 

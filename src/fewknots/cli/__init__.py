@@ -1,7 +1,8 @@
 """The command `fewknots`.
 
 `fewknots --help` must answer at once, so nothing heavy is imported before a command runs: each
-command's file imports what it needs inside its function.
+command's file imports what it needs inside its function, after it has looked for the files that it
+is to read (inputs.py).
 """
 
 import sys

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from .inputs import check_model, check_sources
 from .models import load_table_model
 from .options import AllRows, Debug, Json, Model, SomeSources
 from .output import ReadingLine, print_json, score_table, verdict
@@ -28,6 +29,8 @@ def command(
 
     Example: fewknots evaluate flights.fewknots holdout.csv
     """
+    check_model(model)
+    check_sources(sources or ())
     fitted = load_table_model(model)
     with (
         ReadingLine() as watch,

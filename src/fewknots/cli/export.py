@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from .inputs import check_model
 from .options import Debug, Json, Model
 from .output import check_destination, print_json
 from .own_files import command_without_rows
@@ -26,12 +27,13 @@ def command(
 
     Example: fewknots export flights.fewknots --out flights.onnx
     """
+    check_model(model)
+    destination = out or Path(model.with_suffix(".onnx").name)
+    check_destination(destination)
     from ..exceptions import ModelFileError
     from ..model_file import load
     from ..table_model import TableModel
 
-    destination = out or Path(model.with_suffix(".onnx").name)
-    check_destination(destination)
     loaded = load(model)
     if not hasattr(loaded, "to_onnx"):
         raise ModelFileError(f"{model} holds a {type(loaded).__name__}: only classifiers export.")

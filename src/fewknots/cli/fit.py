@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .contents import contents_in_words, method_in_words, stored_rows
+from .inputs import check_sources
 from .options import Debug, Json, Sources
 from .output import ReadingLine, check_destination, print_json, score_table, verdict
 from .own_files import places_of, task_options
@@ -134,6 +135,9 @@ def command(
     Example: fewknots fit flights.parquet --target late --kernel "matern32 + linear"
     """
     given = dict(locals())
+    check_sources(sources)
+    destination = out or default_destination(sources[0])
+    check_destination(destination)
     import sys
 
     from ..data.standard_input import as_files
@@ -143,8 +147,6 @@ def command(
     from ..table_fit import Run, fit_files
     from ..table_survey import Task
 
-    destination = out or default_destination(sources[0])
-    check_destination(destination)
     classifier = GPClassifier(
         kernel=as_kernel(kernel),
         n_inducing=inducing or "auto",

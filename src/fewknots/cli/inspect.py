@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .contents import contents_in_words, method_in_words, stored_rows
+from .inputs import check_model
 from .options import Debug, Json, Model
 from .output import print_json, score_table
 
@@ -19,6 +20,7 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
 
     Example: fewknots inspect flights.fewknots
     """
+    check_model(model)
     from ..model_file import load
     from ..table_model import TableModel
 

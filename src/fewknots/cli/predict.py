@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .inputs import check_model, check_sources
 from .models import load_table_model
 from .options import Debug, Json, Model, Sources
 from .output import ReadingLine, check_destination, print_json
@@ -53,11 +54,14 @@ def command(
 
     Example: fewknots predict flights.fewknots new.parquet --out scored.parquet
     """
+    check_model(model)
+    check_sources(sources)
+    if out is not None:
+        check_destination(out)
     from ..data.standard_input import as_files
     from ..data.table_writer import check_ending, write_table
 
     if out is not None:
-        check_destination(out)
         check_ending(out)
     fitted = load_table_model(model)
     with as_files(sources) as files, ReadingLine() as watch, TemporaryDirectory() as scratch:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .inputs import check_model, check_sources
 from .models import load_table_model
 from .options import AllRows, Debug, Json, Model, SomeSources
 from .output import ReadingLine, check_destination, print_json
@@ -38,13 +39,15 @@ def command(
 
     Example: fewknots report flights.fewknots holdout.csv --out report.html
     """
+    check_model(model)
+    check_sources(sources or ())
+    destination = out or Path(model.with_suffix(".html").name)
+    check_destination(destination)
     import numpy as np
     import pyarrow as pa
 
     from ..report import write_report
 
-    destination = out or Path(model.with_suffix(".html").name)
-    check_destination(destination)
     fitted = load_table_model(model)
     X, y, raw = [], [], []
     count = 0

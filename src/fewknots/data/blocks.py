@@ -1,15 +1,15 @@
 """Rows in blocks of few distinct sizes, so that compiled functions are compiled once.
 
-JAX compiles anew for every array shape. Three prediction block sizes, and training sizes
+JAX compiles anew for every array shape. Four prediction block sizes, and training sizes
 rounded up to sixteenths of a power of two, keep the number of shapes small; what is added is
 masked or cut off again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-BLOCK_SIZES = (128, 1024, 8192)
+BLOCK_SIZES = (8, 128, 1024, 8192)
 
 
 def row_slices(n_rows: int, size: int) -> Iterator[slice]:
@@ -18,21 +18,33 @@ def row_slices(n_rows: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n_rows))
 
 
-def map_blocks(function: Callable[..., tuple], *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+def map_blocks(
+    function: Callable[..., tuple],
+    *arrays: np.ndarray,
+    call: int,
+    sizes: Sequence[int] = BLOCK_SIZES,
+) -> tuple[np.ndarray, ...]:
     """Apply `function`, which returns a tuple of arrays, to the arrays' rows block by block.
 
-    Every block has one of three sizes, the last one filled up with copies of its first row, so
-    memory and compilations do not grow with the number of rows.
+    Every block has one of a few sizes, the last one filled up with copies of its first row, so
+    memory and compilations do not grow with the number of rows. `call` says what it costs to call
+    the function, in rows: where that is little, several small blocks take less than a large one
+    that is mostly filled up.
     """
-    n_rows, dtype = len(arrays[0]), arrays[0].dtype
-    size = next((size for size in BLOCK_SIZES if n_rows <= size), BLOCK_SIZES[-1])
+    n_rows = len(arrays[0])
+    size = cheapest_size(n_rows, sizes, call)
     results: list[np.ndarray] = []
     for rows in row_slices(n_rows, size):
         parts = [np.asarray(p) for p in function(*(padded(array[rows], size) for array in arrays))]
-        results = results or [np.empty((n_rows, *part.shape[1:]), dtype) for part in parts]
+        results = results or [np.empty((n_rows, *part.shape[1:]), part.dtype) for part in parts]
         for result, part in zip(results, parts, strict=True):
             result[rows] = part[: rows.stop - rows.start]
     return tuple(results)
+
+
+def cheapest_size(n_rows: int, sizes: Sequence[int], call: int) -> int:
+    """The size of block with which n rows cost least; a block costs its size and `call`."""
+    return min(sizes, key=lambda size: -(-n_rows // size) * (size + call))
 
 
 def padded(rows: np.ndarray, size: int) -> np.ndarray:

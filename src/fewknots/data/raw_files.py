@@ -14,7 +14,8 @@ from ..exceptions import DataError
 from .file_formats import Csv, raise_unreadable
 from .sources import ROWS_IN_A_BLOCK, Place
 from .table_columns import check_presence
-from .table_files import common_format, paths_of, pieces, readable
+from .table_files import common_format, pieces, readable
+from .table_paths import paths_of
 
 _VALUES_IN_A_BLOCK = 2**21  # wide tables are read in blocks of fewer rows: 16 MB at most
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..exceptions import DataError
+from .table_paths import STANDARD_INPUT
 
-STANDARD_INPUT = "-"
 _NAME = "standard input"
 _HEAD_BYTES = 2**16
 _ENDINGS = (

@@ -1,7 +1,5 @@
-"""One table in one or many files: finding them, checking that they agree, reading them in turn."""
+"""One table in one or many files: checking that they agree, reading them in turn."""
 
-import glob
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,15 +10,14 @@ from ..exceptions import DataError
 from .file_formats import Arrow, Csv, Format, Parquet, raise_unreadable
 from .sources import ROWS_IN_A_BLOCK, Block, Place
 from .table_columns import Columns, label_kind
+from .table_paths import ARROW, CSV, PARQUET, TSV, format_ending, paths_of
 
 _FORMATS: dict[str, Format] = {
-    **dict.fromkeys((".parquet", ".pq"), Parquet()),
-    **dict.fromkeys((".arrow", ".feather", ".ipc"), Arrow()),
-    ".csv": Csv(","),
-    ".tsv": Csv("\t"),
+    **dict.fromkeys(PARQUET, Parquet()),
+    **dict.fromkeys(ARROW, Arrow()),
+    **dict.fromkeys(CSV, Csv(",")),
+    **dict.fromkeys(TSV, Csv("\t")),
 }
-_COMPRESSED = (".gz", ".bz2", ".zst")
-_MAY_BE_COMPRESSED = (".csv", ".tsv")
 
 
 class TableFiles:
@@ -120,63 +117,16 @@ def readable(
         place = place.row(batch.num_rows)
 
 
-def paths_of(source: Any) -> list[Path]:
-    """The files meant by a path, a folder, a pattern or a list of these."""
-    if isinstance(source, list | tuple):
-        if not source:
-            raise ValueError("source is an empty list: there is no file to read.")
-        return [path for item in source for path in paths_of(item)]
-    if not isinstance(source, str | os.PathLike):
-        raise TypeError(f"source lists a {type(source).__name__}: expected paths.")
-    path = Path(source)
-    if path.is_dir():
-        return _files_below(path)
-    if not path.exists() and glob.has_magic(str(path)):
-        matches = sorted(Path(match) for match in glob.glob(str(path), recursive=True))
-        # a pattern such as "flights/**" matches folders besides the files in them
-        files = [match for match in matches if match.is_file() and _is_data(match.name)]
-        if not files:
-            raise FileNotFoundError(f"no file matches the pattern {source!r}.")
-        return files
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file or folder {source!s}.")
-    return [path]
-
-
-def _files_below(folder: Path) -> list[Path]:
-    """The table files in a folder and its folders, except hidden ones and those named _..."""
-    files = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and all(map(_is_data, path.relative_to(folder).parts))
-        and _suffix(path) in _FORMATS
-    )
-    if not files:
-        raise FileNotFoundError(f"{folder} holds no table: looked for {', '.join(_FORMATS)}.")
-    return files
-
-
-def _is_data(name: str) -> bool:
-    return not name.startswith((".", "_"))
-
-
-def _suffix(path: Path) -> str:
-    """What names the format: the .csv of rows.csv.gz."""
-    last, inner = path.suffix.lower(), path.with_suffix("").suffix.lower()
-    return inner if last in _COMPRESSED and inner in _MAY_BE_COMPRESSED else last
-
-
 def common_format(paths: Sequence[Path]) -> Format:
     """How all of these files are read, by their endings."""
     for path in paths:
-        if _suffix(path) not in _FORMATS:
+        if format_ending(path) not in _FORMATS:
             raise DataError(
                 f"{path}: this kind of file cannot be read. Use one of {', '.join(_FORMATS)}."
             )
-        if _FORMATS[_suffix(path)] is not _FORMATS[_suffix(paths[0])]:
+        if _FORMATS[format_ending(path)] is not _FORMATS[format_ending(paths[0])]:
             raise DataError(
                 f"{paths[0]} and {path} are files of different kinds. Pass files of one kind, for "
-                f'instance by a pattern such as "folder/*{_suffix(paths[0])}".'
+                f'instance by a pattern such as "folder/*{format_ending(paths[0])}".'
             )
-    return _FORMATS[_suffix(paths[0])]
+    return _FORMATS[format_ending(paths[0])]

@@ -33,6 +33,7 @@ from ..precision import compiled, current_platform, for_platform
 _MOST_INPUTS_FOR_A_TREE = 128
 _MOST_INPUTS_FOR_DIFFERENCES = 32
 _LEAF = 32
+_FEW_QUERIES = 64
 _CHUNK = 64
 _MOST_DISTANCES = {"cpu": 2**25, "gpu": 2**28}  # at a time
 _QUERY_BLOCKS = (16, 256)
@@ -72,7 +73,9 @@ class TreeSearch:
         self._tree = cKDTree(X / scale, leafsize=_LEAF, balanced_tree=False, compact_nodes=False)
 
     def nearest(self, queries: Float[np.ndarray, "Q D"], k: int) -> Int[np.ndarray, "Q k"]:
-        _, found = self._tree.query(queries / self.scale, k, workers=-1)
+        # to start threads takes longer than a few queries
+        workers = 1 if len(queries) <= _FEW_QUERIES else -1
+        _, found = self._tree.query(queries / self.scale, k, workers=workers)
         return found.reshape(len(queries), k).astype(np.int32)
 
 

@@ -7,26 +7,32 @@ prediction. It holds the rows themselves, so a saved model contains its training
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
+from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Float, Int8
 
-from ..data.blocks import padded, row_slices
+from ..data.blocks import map_blocks
+from ..device_copy import KeepsDeviceCopy
 from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..likelihoods import Bernoulli
 from ..linalg import one_batch_of_solves
+from ..posterior import Then, as_they_are
 from ..precision import computing_in, for_platform, one_lapack_thread
 from .model import LocalModel, latent
 from .neighbours import Search, metric, search
 
-_FEW_QUERIES = 16
+_FEW_QUERIES = 4
+# What it costs to call a compiled function, in queries: a GPU does hundreds in that time.
+_CALL = {"cpu": 1, "gpu": 1024}
 _COVARIANCES = {"cpu": 2**20, "gpu": 2**26}  # numbers in the neighbourhoods solved together
 _ONE_BUILDS = Lock()  # the index of all rows, when several threads predict
 
 
 @dataclass(frozen=True)
-class LocalPosterior:
+class LocalPosterior(KeepsDeviceCopy):
     """Rows, their labels and weights, and the model that joins them."""
 
     kernel: Kernel
@@ -50,27 +56,30 @@ class LocalPosterior:
     def marginals(
         self, X: Float[np.ndarray, "N D"]
     ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-        """Mean and variance of f at each row, a block of queries at a time."""
-        dtype = self.points.dtype
-        mean, variance = np.empty(len(X), dtype), np.empty(len(X), dtype)
+        """Mean and variance of f at each row."""
         if len(X) == 0:
-            return mean, variance
+            return np.empty(0, self.points.dtype), np.empty(0, self.points.dtype)
+        mean, variance = self.mapped(as_they_are, X)
+        return mean, variance
+
+    def mapped(self, then: Then, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
+        """A block of queries at a time."""
+        dtype = self.points.dtype
         X = X.astype(dtype, copy=False)
         k = min(self.n_neighbors, len(self.points))
         with computing_in(dtype), one_lapack_thread():
             with _ONE_BUILDS:
                 index = self._search
-            near = index.nearest(X, k)
-            size = _FEW_QUERIES if len(X) <= _FEW_QUERIES else block_size(k)
-            for some in row_slices(len(X), size):
-                queries, around = padded(X[some], size), padded(near[some], size)
+            model, rows = self.device_copy(lambda: (self.model, self.rows))
+
+            def of_block(queries, near):
                 with one_batch_of_solves:
-                    found = latent(
-                        self.rule, self.likelihood, self.model, self._rows, queries, around
-                    )
-                    for result, part in zip((mean, variance), found, strict=True):
-                        result[some] = np.asarray(part)[: some.stop - some.start]
-        return mean, variance
+                    found = latent(self.rule, self.likelihood, model, rows, queries, near)
+                    return then(*jax.block_until_ready(found))
+
+            sizes = (_FEW_QUERIES, block_size(k))
+            near = index.nearest(X, k)
+            return map_blocks(of_block, X, near, sizes=sizes, call=for_platform(_CALL))
 
     def extended(self, rows: Rows) -> "LocalPosterior":
         """With more rows in its store."""
@@ -96,16 +105,9 @@ class LocalPosterior:
     def _search(self) -> Search:
         return search(self.points, metric(self.kernel, self.points.shape[1]))
 
-    @cached_property
-    def _rows(self) -> Rows:
-        import jax.numpy as jnp
-
-        return Rows(*(jnp.asarray(column) for column in self.rows))
-
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         """Without what is made when it is needed."""
-        made = ("_search", "_rows")
-        return {name: value for name, value in self.__dict__.items() if name not in made}
+        return {name: value for name, value in super().__getstate__().items() if name != "_search"}
 
 
 def block_size(k: int) -> int:
