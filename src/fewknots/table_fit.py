@@ -5,7 +5,7 @@ into memory; of large ones only the rows held out, and a sample for logistic reg
 there, and the classifier reads the rest as a stream. On a cluster the workers read it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .baselines import Baselines
+from .data.csv_dialect import CsvOptions
 from .data.hold_out import Lot
 from .data.raw_files import RawFiles
 from .estimators import GPClassifier
 from .scoring import scores
 from .table_model import TableModel
 from .table_rows import TableReader
-from .table_survey import Task, Unwatched, Watch, survey
+from .table_survey import Survey, Task, Unwatched, Watch, survey
 
 MOST_ROWS_IN_MEMORY = 1_000_000
 MOST_BYTES_IN_MEMORY = 500_000_000
@@ -31,6 +32,7 @@ _PIECES_A_WORKER = 2
 _FILES_NAMED = 20  # in the model file
 MODEL = "Gaussian process"
 _UNWATCHED = Unwatched()
+_AS_RECOGNISED = CsvOptions()
 
 
 class Run(NamedTuple):
@@ -63,10 +65,20 @@ def fit_files(
     classifier: GPClassifier,
     run: Run,
     watch: Watch = _UNWATCHED,
+    csv: CsvOptions = _AS_RECOGNISED,
+    show: Callable[[RawFiles, Survey], None] | None = None,
 ) -> TableModel:
-    """Fit `classifier` to files of rows and keep what it takes to use them again."""
-    files = RawFiles(source, task.csv_type)
-    recipe, labels, rows_of_files = survey(files, task, watch)
+    """Fit `classifier` to files of rows and keep what it takes to use them again.
+
+    csv : how the files are written, if that should not be recognised
+    show : is called once the columns have been looked at, before anything is learned from them
+    """
+    files = RawFiles(source, csv)
+    surveyed = survey(files, task, watch)
+    if show is not None:
+        watch.hide()
+        show(files, surveyed)
+    recipe, labels, rows_of_files, _ = surveyed
     n_rows = sum(rows_of_files)
     reader = TableReader(files, task, recipe, labels, watch)
     width = reader.width

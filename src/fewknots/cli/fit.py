@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import Debug, Json, Sources
+from .columns import SeenColumns, chosen_kinds
+from .options import Debug, Decimal, Encoding, Json, Separator, Sources
 from .output import ReadingLine, check_destination, print_json, score_table, verdict
 from .running import INTERRUPTED, say
 
@@ -63,9 +64,13 @@ Columns = Annotated[
     typer.Option(help="Use this column (and no other that is not named); may be repeated."),
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="Leave this column out; may be repeated.")]
-Text = Annotated[
+Column = Annotated[
     list[str] | None,
-    typer.Option(help="This column holds codes, not numbers; may be repeated."),
+    typer.Option(
+        metavar="NAME=KIND",
+        help="Take this column for text, number, date, or skip it; may be repeated. By default "
+        "that is recognised, and shown.",
+    ),
 ]
 Checkpoint = Annotated[
     Path | None,
@@ -104,13 +109,16 @@ def command(
     seed: Seed = 0,
     features: Columns = None,
     drop: Drop = None,
-    text: Text = None,
+    column: Column = None,
     weight: Weight = None,
     checkpoint: Checkpoint = None,
     resume: Resume = False,
     device: Device = "auto",
     cluster: Cluster = None,
     workers: Workers = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -123,6 +131,7 @@ def command(
     """
     import sys
 
+    from ..data.csv_dialect import CsvOptions
     from ..data.standard_input import as_files
     from ..estimators import GPClassifier
     from ..kernels import as_kernel
@@ -142,18 +151,20 @@ def command(
         verbose=int(sys.stderr.isatty()),
     )
     classifier._check_parameters()  # before hours of reading
-    task = Task(target, positive, weight, features or None, drop or (), text or ())
+    options = CsvOptions.checked(separator, decimal, encoding)
+    task = Task(target, positive, weight, features or None, drop or (), chosen_kinds(column or ()))
+    seen = SeenColumns(printed=not as_json)
     folder = checkpoint or destination.with_name(f"{destination.name}.checkpoint")
     if cluster is not None and workers is not None:
         raise typer.BadParameter("say either --cluster or --workers, not both.")
     run = Run(holdout, seed, folder, resume, cluster=cluster, workers=workers)
     started = time.perf_counter()
     with as_files(sources) as files, noticing_interruption() as interrupted, ReadingLine() as watch:
-        model = fit_files(files, task, classifier, run, watch)
+        model = fit_files(files, task, classifier, run, watch, options, seen)
     model.save(destination)
     seconds = time.perf_counter() - started
     if as_json:
-        print_json(_summary(model, destination, seconds, bool(interrupted)))
+        print_json(_summary(model, destination, seconds, bool(interrupted)) | seen.as_json())
     else:
         _print(model, destination, seconds)
     if interrupted:

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from .running import say
+
 SCORES = {
     "nlp": "NLP (nats a row)",
     "brier": "Brier score",
@@ -53,6 +55,15 @@ def verdict(scores: dict[str, dict[str, float | None]], model: str, simple: str)
         f"The {model}'s NLP is {-gain:.4f} nats a row worse than {simple}'s: for this table the "
         "simple model does."
     )
+
+
+def say_left_out(left_out: int, used: int) -> None:
+    """How many rows a model could not be asked about, if any."""
+    if left_out:
+        say(
+            f"Note: {left_out:,} of {left_out + used:,} rows cannot be scored or have no label, "
+            "and are left out. 'fewknots predict' says why, row by row."
+        )
 
 
 class ReadingLine:

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from .models import load_table_model
-from .options import Debug, Json, Model, Sources
-from .output import ReadingLine, check_destination, print_json
+from .options import Debug, Decimal, Encoding, Json, Model, Separator, Sources, Strict
+from .output import ReadingLine, check_destination, print_json, say_left_out
 
 MOST_ROWS = 100_000
 
@@ -20,28 +20,37 @@ def command(
     sources: Sources,
     out: Out = None,
     title: Title = None,
+    strict: Strict = False,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Write one self-contained HTML page: scores, calibration, what matters, what is uncertain.
 
-    The rows need labels and should be new to the model; the first 100,000 are used.
+    The rows need labels and should be new to the model; the first 100,000 are used. Rows that
+    cannot be scored, or have no label, are left out.
 
     Example: fewknots report flights.fewknots holdout.csv --out report.html
     """
     import numpy as np
     import pyarrow as pa
 
+    from ..data.csv_dialect import CsvOptions
     from ..data.standard_input import as_files
+    from ..exceptions import DataError
     from ..report import write_report
 
+    options = CsvOptions.checked(separator, decimal, encoding)
     destination = out or Path(model.with_suffix(".html").name)
     check_destination(destination)
     fitted = load_table_model(model)
     X, y, raw = [], [], []
-    count = 0
+    count = left_out = 0
     with as_files(sources) as files, ReadingLine() as watch:
-        for rows in fitted.rows(files):
+        for rows in fitted.rows(files, strict=strict, csv=options):
+            left_out += len(rows.reasons)
             X.append(rows.X)
             y.append(fitted.classifier.classes_[rows.y])
             raw.append(rows.raw)
@@ -49,6 +58,11 @@ def command(
             watch("reading", count)
             if count >= MOST_ROWS:
                 break
+    if count == 0:
+        raise DataError(
+            f"none of the {left_out:,} rows can be scored; with --strict the first one says why."
+        )
+    say_left_out(left_out, count)
     labels = np.concatenate(y)[:MOST_ROWS]
     write_report(
         destination,
@@ -64,6 +78,6 @@ def command(
         | {"target": fitted.target, "n_rows": fitted.n_rows, "model_file": model.name},
     )
     if as_json:
-        print_json({"out": str(destination), "rows": len(labels)})
+        print_json({"out": str(destination), "rows": len(labels), "left_out": left_out})
     else:
         typer.echo(f"{destination}: {len(labels):,} rows.")
