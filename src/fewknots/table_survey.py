@@ -9,7 +9,7 @@ from .exceptions import DataError
 from .recipe import Labels, Recipe, RecipeLearner
 from .recipe.columns import CHOICES
 from .recipe.labels import LabelLearner
-from .recipe.profile import SKIPPED, ColumnProfile
+from .recipe.profile import AS_SAID, SKIPPED, ColumnProfile
 
 SKIP = "skip"
 KINDS = (*CHOICES, SKIP)
@@ -93,7 +93,7 @@ def survey(files: RawFiles, task: Task, watch: Watch) -> Survey:
         watch("looking at the columns", learner.n_rows)
     recipe, both = learner.recipe(), labels.labels(task.positive)
     profiles = [labels.profile(), *learner.profiles()]
-    profiles += [ColumnProfile(name, SKIPPED, "", 0, ("as you say",)) for name in task.skipped]
+    profiles += [ColumnProfile(name, SKIPPED, "", 0, (AS_SAID,)) for name in task.skipped]
     if task.weight is not None:
         profiles.append(ColumnProfile(task.weight, "weight", "", 0))
     order = {name: number for number, name in enumerate(files.schema.names)}

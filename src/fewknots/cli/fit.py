@@ -134,7 +134,9 @@ def command(
     from ..data.csv_dialect import CsvOptions
     from ..data.standard_input import as_files
     from ..estimators import GPClassifier
+    from ..estimators.parameters import one_of
     from ..kernels import as_kernel
+    from ..precision import DEVICES, on_device
     from ..table_fit import Run, fit_files
     from ..table_survey import Task
 
@@ -150,7 +152,9 @@ def command(
         device=device,
         verbose=int(sys.stderr.isatty()),
     )
-    classifier._check_parameters()  # before hours of reading
+    one_of("device", device, DEVICES)
+    with on_device(device):
+        classifier._check_parameters()  # before hours of reading
     options = CsvOptions.checked(separator, decimal, encoding)
     task = Task(target, positive, weight, features or None, drop or (), chosen_kinds(column or ()))
     seen = SeenColumns(printed=not as_json)

@@ -21,6 +21,7 @@ What the user gives goes before what is recognised. Each file of a table is look
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -33,9 +34,9 @@ from ..exceptions import DataError
 from .cells import MARKS, is_gap, number
 
 SEPARATORS = (",", ";", "\t", "|")
-_HEAD_BYTES, _LONG_HEAD_BYTES = 2**20, 2**23
+_STEP_BYTES, _HEAD_BYTES, _LONG_HEAD_BYTES = 2**16, 2**20, 2**23
 _MOST_LINES, _MOST_FIELDS = 1000, 20_000  # that are looked at
-_NAMES = {"\t": "tab", " ": "space", ",": "comma", ";": "semicolon"}
+_NAMES = {"\t": "tab", " ": "space", ",": "comma", ";": "semicolon", ".": "point"}
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # begins like the next one
@@ -74,7 +75,7 @@ class CsvOptions(NamedTuple):
         """These values, or an error that names the wrong one."""
         spelled = {name: mark for mark, name in _NAMES.items()} | {"\\t": "\t"}
         separator = None if separator is None else spelled.get(separator, separator)
-        decimal = None if decimal is None else {"point": ".", "comma": ","}.get(decimal, decimal)
+        decimal = None if decimal is None else spelled.get(decimal, decimal)
         if separator is not None and (
             len(separator) != 1 or not separator.isascii() or separator in "\r\n\"'"
         ):
@@ -97,12 +98,25 @@ class CsvOptions(NamedTuple):
 
 def dialect_of(path: Path, options: CsvOptions, usual: str) -> Dialect:
     """The dialect of a file; `usual` is the separator if the file has none (one column)."""
-    with pa.input_stream(path) as file:
-        head = file.read(_HEAD_BYTES)
-        if b"\n" not in head and b"\r" not in head:
-            head += file.read(_LONG_HEAD_BYTES - _HEAD_BYTES)
-        whole = not file.read(1)
+    head, whole = _beginning(path)
     return recognised(head, whole, options, usual)
+
+
+def _beginning(path: Path) -> tuple[bytes, bool]:
+    """The first megabyte, or more if the header alone is longer, and whether that is all."""
+    head = bytearray()
+    with pa.input_stream(path) as file:
+        try:
+            while len(head) < _HEAD_BYTES or (b"\n" not in head and len(head) < _LONG_HEAD_BYTES):
+                some = file.read(_STEP_BYTES)
+                if not some:
+                    return bytes(head), True
+                head += some
+        except (pa.ArrowException, OSError):
+            if not head:
+                raise
+            # Damaged further on: whoever reads the rows will say in which of them.
+    return bytes(head), False
 
 
 def recognised(head: bytes, whole: bool, options: CsvOptions, usual: str = ",") -> Dialect:
@@ -112,11 +126,9 @@ def recognised(head: bytes, whole: bool, options: CsvOptions, usual: str = ",") 
     lines = _Lines(text.removeprefix("\ufeff"), whole)
     quote = '"'
     separator = options.separator or _separator(lines, quote, usual)
-    if options.separator is None and _single_quoted(lines.cut(separator, "")):
+    if _single_quoted(lines.with_quotes(separator)):
         quote = "'"
-        separator = _separator(lines, quote, separator)
-    elif _single_quoted(lines.cut(separator, "")):
-        quote = "'"
+        separator = options.separator or _separator(lines, quote, separator)
     decimal = options.decimal or _decimal(lines.cut(separator, quote), separator)
     return Dialect(separator, decimal, quote, encoding)
 
@@ -130,11 +142,8 @@ class _Lines:
             self._lines.pop()  # it may go on
 
     def cut(self, separator: str, quote: str) -> list[list[str]]:
-        """The fields of the header and of the rows that follow it; "" is no quote at all."""
-        if quote:
-            reader = csv.reader(self._lines, delimiter=separator, quotechar=quote)
-        else:
-            reader = csv.reader(self._lines, delimiter=separator, quoting=csv.QUOTE_NONE)
+        """The fields of the header and of the rows that follow it."""
+        reader = csv.reader(self._lines, delimiter=separator, quotechar=quote)
         found: list[list[str]] = []
         fields = 0
         for row in islice(_until_error(reader), _MOST_LINES):
@@ -143,6 +152,12 @@ class _Lines:
             if fields > _MOST_FIELDS and len(found) > 1:
                 break
         return found
+
+    def with_quotes(self, separator: str) -> list[list[str]]:
+        """The same line by line, with the single quotes that are around fields."""
+        mark = re.escape(separator)
+        field = re.compile(rf"(?:^|{mark})('(?:[^']|'')*'(?=$|{mark})|[^{mark}]*)")
+        return [field.findall(line.rstrip("\r\n")) for line in self._lines[:_MOST_LINES]]
 
 
 def _until_error(reader: Iterator[list[str]]) -> Iterator[list[str]]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 SKIPPED = "skipped"
+AS_SAID = "as you say"
 
 
 class Holds(NamedTuple):
@@ -26,9 +27,9 @@ class ColumnProfile:
     notes: tuple[str, ...] = ()
 
     @property
-    def is_skipped(self) -> bool:
-        """Whether the model makes no use of the column."""
-        return self.taken_as == SKIPPED
+    def is_of_no_use(self) -> bool:
+        """Whether the column is left out, and the user has not said so."""
+        return self.taken_as == SKIPPED and self.notes != (AS_SAID,)
 
     def as_json(self) -> dict[str, Any]:
         """The line for programs."""
