@@ -196,7 +196,7 @@ def raise_unreadable(error: Exception, place: Place, names: Sequence[str] | None
     if (width := _WRONG_WIDTH.search(str(error))) and isinstance(place.layout, CsvLayout):
         here = place if width[1] is None else place._replace(first_row=int(width[1]) - 2)
         raise DataError(
-            f"{here} has {width[3]} fields, but the header has {width[2]} (recognised: "
+            f"{here} has {width[3]} fields, but the header has {width[2]} (read with "
             f"{place.layout.dialect}). If that is not how the file is written, say so with "
             f"--separator. Otherwise it is damaged or cut off there.{place.note}"
         ) from error
