@@ -117,7 +117,7 @@ class NumberLearner:
         both = (self._lowest, self._highest)
         names = ["true" if value else "false" for value in dict.fromkeys(both)]
         if not self._cls.flags:
-            names = [f"{value:.6g}" for value in dict.fromkeys(both)]
+            names = [_shown(value) for value in dict.fromkeys(both)]
         shown = (", " if self._cls.flags else " to ").join(names)
         notes = (f"{self._words:,} cells are no numbers: gaps",) if self._words else ()
         return Holds(shown, self._absent, notes, self._leading_zeros)
@@ -127,6 +127,10 @@ class NumberLearner:
         if cells.is_text(column.type) and not self._leading_zeros:
             self._leading_zeros = bool(pc.any(pc.match_substring_regex(column, r"^0\d+$")).as_py())
         return as_numbers(column, self._name, place, self._cls.flags).values
+
+
+def _shown(value: float) -> str:
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def as_numbers(column: pa.Array, name: str, place: Place, flags: bool = False) -> Read:
