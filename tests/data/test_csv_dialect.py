@@ -158,6 +158,13 @@ def test_a_row_of_another_width_says_which_separator_was_seen(tmp_path):
         list(RawFiles(path).batches(["a"]))
 
 
+def test_a_quote_that_is_never_closed(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,y\n" + "3,0\n" * 20 + '"1,0\n' + "4,1\n" * 200_000)
+    with pytest.raises(DataError, match=r"a row does not end, from .*closing quote \(\"\) may be"):
+        list(RawFiles(path).batches(["a"]))
+
+
 # --- round trips ----------------------------------------------------------------------------------
 
 letters = st.characters(codec="latin-1", categories=["L", "N", "P", "S", "Zs"])

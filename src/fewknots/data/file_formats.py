@@ -195,10 +195,17 @@ def raise_unreadable(error: Exception, place: Place, names: Sequence[str] | None
         ) from error
     if (width := _WRONG_WIDTH.search(str(error))) and isinstance(place.layout, CsvLayout):
         here = place if width[1] is None else place._replace(first_row=int(width[1]) - 2)
+        fields = "1 field" if width[3] == "1" else f"{width[3]} fields"
         raise DataError(
-            f"{here} has {width[3]} fields, but the header has {width[2]} (read with "
+            f"{here} has {fields}, but the header has {width[2]} (read with "
             f"{place.layout.dialect}). If that is not how the file is written, say so with "
             f"--separator. Otherwise it is damaged or cut off there.{place.note}"
+        ) from error
+    if "straddling" in str(error) and isinstance(place.layout, CsvLayout):
+        raise DataError(
+            f"{place.name}: a row does not end, from {place.layout.row_name(place.first_row)} on. "
+            f"A closing quote ({place.layout.dialect.quote}) may be missing. Correct the file, or "
+            "get a whole copy of it."
         ) from error
     raise DataError(
         f"{place.name} cannot be read from {place.layout.row_name(place.first_row)} on: it is "
