@@ -8,7 +8,7 @@ Files are read twice: of equal rows it is not known which are new before all hav
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,14 +23,15 @@ from .recipe.header import field, finite
 from .table_model import TableModel, TableRows
 
 Watch = Callable[[str, int], None]
+Read = Callable[[], Iterator[TableRows]]  # a fresh pass over the given rows
 
 
 class RowsToScore(NamedTuple):
     """Some rows of files."""
 
-    model: TableModel
-    files: Any
-    given: int
+    read: Read
+    given: int  # without those left out
+    left_out: int  # since they cannot be scored or have no label
     learned_from: int | None  # of those given; None where it is not known
     which: Bool[np.ndarray, " N"]
     checked_on: str  # in words: where the rows come from, for a page
@@ -44,7 +45,7 @@ class RowsToScore(NamedTuple):
     def rows(self) -> Iterator[TableRows]:
         """The rows, piece by piece."""
         first = 0
-        for rows in self.model.rows(self.files):
+        for rows in self.read():
             taken = self.which[first : first + len(rows.X)]
             first += len(rows.X)
             if taken.all():
@@ -52,44 +53,58 @@ class RowsToScore(NamedTuple):
             elif taken.any():
                 assert rows.y is not None
                 raw = rows.raw.filter(pa.array(taken))
-                yield TableRows(rows.X[taken], rows.y[taken], raw, rows.place)
+                yield rows._replace(X=rows.X[taken], y=rows.y[taken], raw=raw)
 
 
-def new_rows(model: TableModel, files: Any, all_rows: bool, watch: Watch) -> RowsToScore:
-    """Those rows of files that the model has not learned from; with `all_rows` all of them."""
+def new_rows(model: TableModel, read: Read, all_rows: bool, watch: Watch) -> RowsToScore:
+    """Those of the given rows that the model has not learned from; with `all_rows` all of them."""
     learned = model.learned
     if learned is None:
-        n = sum(len(rows.X) for rows in model.rows(files))
+        sizes = [(len(rows.X), len(rows.reasons)) for rows in read()]
+        n, left_out = (sum(column) for column in zip(*sizes, strict=True))
+        _check_any(n, left_out)
         told = (
             f"{counted(n)}. It cannot be known which of them the model learned from: the model "
             "file was written by an older version and does not say."
         )
-        return RowsToScore(model, files, n, None, np.ones(n, bool), told, told)
-    chosen, entries, read = [], [], 0
-    for rows in model.rows(files):
+        return RowsToScore(read, n, left_out, None, np.ones(n, bool), told, told)
+    chosen, entries, n, left_out = [], [], 0, 0
+    for rows in read():
         assert rows.y is not None
+        left_out += len(rows.reasons)
         which = learned.prints.chosen(rows.X)
         chosen.append(which)
         entries.append(learned.prints.entries(rows.X[which], rows.y[which]))
-        read += len(which)
-        watch("reading", read)
+        n += len(which)
+        watch("reading", n)
+    _check_any(n, left_out)
     new = learned.new(np.concatenate(entries))
     n_new = int(np.count_nonzero(new))
-    overlap = Overlap(read, len(new), n_new, learned.prints.share, learned.alike())
+    overlap = Overlap(n, len(new), n_new, learned.prints.share, learned.alike())
     if all_rows or n_new == len(new):
         told, note = overlap.of_all()
-        taken = np.ones(read, bool)
+        taken = np.ones(n, bool)
     elif n_new == 0:
         raise DataError(overlap.nothing_new())
     else:
         told, note = overlap.of_new()
         taken = np.concatenate(chosen)
         taken[taken] = new
-    return RowsToScore(model, files, read, overlap.learned_from, taken, told, note)
+    return RowsToScore(read, n, left_out, overlap.learned_from, taken, told, note)
 
 
-def held_out_rows(model: TableModel, files: Any, watch: Watch) -> RowsToScore:
-    """The rows that the fit held out, out of the files of the fit, which must be as they were."""
+def _check_any(n: int, left_out: int) -> None:
+    if n == 0:
+        raise DataError(
+            f"none of the {left_out:,} rows can be scored; with --strict the first one says why."
+        )
+
+
+def held_out_rows(model: TableModel, read: Read, names: str, watch: Watch) -> RowsToScore:
+    """The rows that the fit held out, out of the files of the fit, which must be as they were.
+
+    names : of these files, for the note.
+    """
     told = model.about.get("hold_out")
     if model.learned is None or not isinstance(told, dict) or "digest" not in told:
         raise DataError(
@@ -104,7 +119,7 @@ def held_out_rows(model: TableModel, files: Any, watch: Watch) -> RowsToScore:
     lot, first = Lot(share, seed), 0
     parts, X, y = [], [], []
     outside = LearnedRowsCounter(model.learned.prints)
-    for rows in model.rows(files):
+    for rows in read():
         assert rows.y is not None
         held = lot.drawn(first, len(rows.X))
         first += len(rows.X)
@@ -122,6 +137,5 @@ def held_out_rows(model: TableModel, files: Any, watch: Watch) -> RowsToScore:
         )
     held_out = int(np.count_nonzero(which))
     told = f"The {counted(held_out)} that were held out when the model was fitted."
-    names = ", ".join(map(str, files))
     note = f"{told} They were read again from {names}."
-    return RowsToScore(model, files, held_out, 0, which, told, note)
+    return RowsToScore(read, held_out, 0, 0, which, told, note)

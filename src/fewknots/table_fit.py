@@ -5,7 +5,7 @@ into memory; of large ones only the rows held out, and a sample for logistic reg
 there, and the classifier reads the rest as a stream. On a cluster the workers read it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from jaxtyping import Float
 
 from .baselines import LOGISTIC, Baselines
 from .data.blocks import row_slices
+from .data.csv_dialect import CsvOptions
 from .data.hold_out import Lot
 from .data.raw_files import RawFiles
 from .estimators import GPClassifier
@@ -25,7 +26,7 @@ from .scoring import difference_interval, row_nlp, scores
 from .stopping import TimeLimit, listening
 from .table_model import TableModel
 from .table_rows import NumberedRows, TableReader
-from .table_survey import Task, Unwatched, Watch, survey
+from .table_survey import Survey, Task, Unwatched, Watch, survey
 
 MOST_ROWS_IN_MEMORY = 1_000_000
 MOST_BYTES_IN_MEMORY = 500_000_000
@@ -40,6 +41,7 @@ _SCORED_AT_ONCE = 4096
 _FILES_NAMED = 20  # in the model file
 MODEL = "Gaussian process"
 _UNWATCHED = Unwatched()
+_AS_RECOGNISED = CsvOptions()
 
 
 class Run(NamedTuple):
@@ -73,14 +75,23 @@ def fit_files(
     classifier: GPClassifier,
     run: Run,
     watch: Watch = _UNWATCHED,
+    csv: CsvOptions = _AS_RECOGNISED,
+    show: Callable[[RawFiles, Survey], None] | None = None,
 ) -> TableModel:
     """Fit `classifier` to files of rows and keep what it takes to use them again.
 
     Everything that does not need the classifier is done before it is fitted. So when the time is
     up, or after Ctrl-C, only the scores of the rows held out are missing, or fewer rows are scored.
+
+    csv : how the files are written, if that should not be recognised
+    show : is called once the columns have been looked at, before anything is learned from them
     """
-    files = RawFiles(source, task.csv_type)
-    recipe, labels, rows_of_files = survey(files, task, watch)
+    files = RawFiles(source, csv)
+    surveyed = survey(files, task, watch)
+    if show is not None:
+        watch.hide()
+        show(files, surveyed)
+    recipe, labels, rows_of_files, _ = surveyed
     n_rows = sum(rows_of_files)
     reader = TableReader(files, task, recipe, labels, watch)
     width = reader.width

@@ -16,6 +16,7 @@ from jaxtyping import Float
 
 from . import container, model_file
 from .baselines import Baselines
+from .data.csv_dialect import CsvOptions
 from .data.iterator_source import arrow_table
 from .data.raw_files import RawFiles
 from .data.sources import Place
@@ -24,17 +25,25 @@ from .exceptions import ModelFileError
 from .learned_rows import LearnedRows
 from .recipe import Labels, Recipe
 from .recipe.header import field
+from .recipe.reasons import Reasons, joined, refuse
 
 _BASELINES, _LEARNED = "baselines.", "learned_rows."
+_AS_RECOGNISED = CsvOptions()
 
 
 class TableRows(NamedTuple):
-    """Some consecutive rows of a table, as it has them and as the model sees them."""
+    """Some consecutive rows of a table, as it has them and as the model sees them.
+
+    Not every row can be scored: a value may be missing that the model needs, or be something else
+    than a number. `X`, `y` and `raw` are the others.
+    """
 
     X: Float[np.ndarray, "N D"]
     y: np.ndarray | None  # 1 for the positive label, 0 for the other; None without labels
     raw: pa.RecordBatch
     place: Place
+    whole: pa.RecordBatch  # all of the rows
+    reasons: Reasons  # why some of them cannot be scored, by their number in `whole`
 
 
 @dataclass(frozen=True)
@@ -74,30 +83,49 @@ class TableModel:
         return self.recipe.feature_names
 
     def predict_proba(self, table: Any) -> Float[np.ndarray, "N 2"]:
-        """Probability of both labels for each row of a pandas, polars or pyarrow table."""
+        """Probability of both labels for each row of a pandas, polars or pyarrow table.
+
+        A row that cannot be scored is an error.
+        """
         rows = arrow_table(table)
         return self.classifier.predict_proba(self.recipe.encode(rows, Place("the table")))
 
-    def rows(self, source: Any, *, labelled: bool = True, keep: Any = None) -> Iterator[TableRows]:
+    def rows(
+        self,
+        source: Any,
+        *,
+        labelled: bool = True,
+        keep: Any = None,
+        strict: bool = False,
+        csv: CsvOptions = _AS_RECOGNISED,
+    ) -> Iterator[TableRows]:
         """The rows of files, piece by piece.
 
         source : a path, folder, pattern or list of them
         labelled : whether the target is wanted too
         keep : further columns to hand on in `raw`; None means those that are used
+        strict : whether a row that cannot be scored is an error
+        csv : how the files are written, if that should not be recognised
         """
-        files = RawFiles(source, self.csv_type)
+        files = RawFiles(source, csv)
         used = (*self.recipe.names, self.target) if labelled else self.recipe.names
         names = tuple(dict.fromkeys((*used, *(keep or ()))))
         for batch, place in files.batches(names, len(self.feature_names)):
-            X = self.recipe.encode(batch, place)
-            y = self.labels.codes(batch.column(self.target), place) if labelled else None
-            yield TableRows(X, y, batch if keep is None else batch.select(list(keep)), place)
-
-    def csv_type(self, guessed: pa.Field) -> pa.DataType:
-        """The type to read a CSV's column as."""
-        if guessed.name == self.target and not pa.types.is_null(guessed.type):
-            return guessed.type
-        return self.recipe.csv_type(guessed)
+            X, reasons = self.recipe.encode_what_can_be(batch, place)
+            y = None
+            if labelled:
+                y, unlabelled = self.labels.codes_where_known(batch.column(self.target), place)
+                reasons = joined(reasons, unlabelled)
+            whole = batch if keep is None else batch.select(list(keep))
+            if not reasons:
+                yield TableRows(X, y, whole, place, whole, reasons)
+                continue
+            if strict:
+                refuse(reasons, place)
+            good = np.ones(len(X), bool)
+            good[list(reasons)] = False
+            raw = whole.filter(pa.array(good))
+            yield TableRows(X[good], None if y is None else y[good], raw, place, whole, reasons)
 
     def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
         """Write the model, with as much of its recipe as ONNX can express, as an ONNX graph."""

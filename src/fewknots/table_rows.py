@@ -14,6 +14,7 @@ from .data.sources import Place
 from .learned_rows import LearnedRowsCounter
 from .recipe import Labels, Recipe
 from .recipe.numbers import as_numbers
+from .recipe.reasons import not_a, refuse
 from .table_survey import Task, Watch
 
 
@@ -103,7 +104,9 @@ class TableReader:
     def _weights(self, batch: pa.RecordBatch, place: Place) -> np.ndarray:
         if self._weight is None:
             return np.ones(batch.num_rows)
-        weights = as_numbers(batch.column(self._weight), self._weight, place)
+        weights, unreadable = as_numbers(batch.column(self._weight), self._weight, place)
+        if unreadable.any():
+            refuse(not_a("number", batch.column(self._weight), self._weight, unreadable), place)
         check_weights(weights, f"column {self._weight!r}", place)
         return weights
 

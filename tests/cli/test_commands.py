@@ -133,7 +133,9 @@ def test_predict_writes_the_rows_with_probabilities(fewknots, home, tmp_path, en
     assert done.code == 0, done.err
     assert done.out == f"{out}: 30 rows.\n"
     scored, new = read(out), pd.read_csv(home / "new.csv")
-    assert list(scored.columns) == [*new.columns, "p_no", "p_yes", "prediction"]
+    own = ["p_no", "p_yes", "prediction", "why_not_scored"]
+    assert list(scored.columns) == [*new.columns, *own]
+    assert scored.why_not_scored.isna().all()
     new["when"] = pd.to_datetime(new["when"])
     expected = load(home / "m.fewknots").predict_proba(new)
     np.testing.assert_allclose(scored[["p_no", "p_yes"]], expected, rtol=1e-9)
@@ -146,7 +148,7 @@ def test_predict_to_standard_output(fewknots, home):
     assert done.code == 0, done.err
     lines = done.out.splitlines()
     assert len(lines) == 31
-    assert lines[0].replace('"', "") == "id,p_no,p_yes,prediction"
+    assert lines[0].replace('"', "") == "id,p_no,p_yes,prediction,why_not_scored"
     as_json = fewknots("predict", home / "m.fewknots", home / "new.csv", "--json")
     rows = [json.loads(line) for line in as_json.out.splitlines()]
     assert len(rows) == 30
@@ -169,22 +171,22 @@ def test_columns_reordered_unseen_and_missing(fewknots, home, tmp_path):
     assert "has no column 'distance'" in done.err
 
 
-def test_a_bad_row_leaves_no_output(fewknots, home, tmp_path):
+def test_a_bad_row_leaves_no_output_if_one_is_strict(fewknots, home, tmp_path):
     out = tmp_path / "scored.csv"
     out.write_text("before")
     new = pd.read_csv(home / "new.csv").astype({"distance": object})
     new.loc[20, "distance"] = "far"
     new.to_csv(tmp_path / "bad.csv", index=False)
     for options in (["--out", out], []):
-        done = fewknots("predict", home / "m.fewknots", tmp_path / "bad.csv", *options)
+        done = fewknots("predict", home / "m.fewknots", tmp_path / "bad.csv", "--strict", *options)
         assert done.code == 1
-        assert "row 20: column 'distance' cannot be read as a number" in done.err
+        assert "line 22: column 'distance' is 'far', which is not a number" in done.err
         assert done.out == ""
     assert out.read_text() == "before"
     new.loc[20, "distance"] = None
     new.to_csv(tmp_path / "bad.csv", index=False)
-    done = fewknots("predict", home / "m.fewknots", tmp_path / "bad.csv")
-    assert "row 20: column 'distance' has no value, and none was missing" in done.err
+    done = fewknots("predict", home / "m.fewknots", tmp_path / "bad.csv", "--strict")
+    assert "line 22: column 'distance' has no value, and none was missing" in done.err
 
 
 def test_predictions_already_there(fewknots, home, tmp_path):

@@ -9,15 +9,12 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from fewknots.data.csv_dialect import CsvOptions
 from fewknots.data.hold_out import Lot
 from fewknots.data.raw_files import RawFiles
 from fewknots.data.standard_input import as_files
 from fewknots.data.table_writer import write_table
 from fewknots.exceptions import DataError
-
-
-def as_guessed(field):
-    return field.type
 
 
 def all_rows(files, names):
@@ -29,45 +26,54 @@ def test_every_format_gives_the_same_rows(tmp_path):
     pa.csv.write_csv(table, tmp_path / "t.csv")
     pa.parquet.write_table(table, tmp_path / "t.parquet")
     pa.feather.write_feather(table, tmp_path / "t.feather")
+    written = [{"w": "x", "a": "1.5"}, {"w": "y", "a": "2.5"}]  # a CSV's cells are text
     for path in tmp_path.iterdir():
-        files = RawFiles(str(path), as_guessed)
-        assert all_rows(files, ["w", "a"]).to_pylist() == table.select(["w", "a"]).to_pylist()
+        rows = all_rows(RawFiles(str(path)), ["w", "a"]).to_pylist()
+        expected = written if path.suffix == ".csv" else table.select(["w", "a"]).to_pylist()
+        assert rows == expected
 
 
 def test_files_of_one_table_and_where_their_rows_are(tmp_path):
     for number in range(3):
         (tmp_path / f"{number}.csv").write_text(f"a,b\n{number},\n{number},x\n")
-    files = RawFiles(str(tmp_path), lambda field: pa.string())
+    files = RawFiles(str(tmp_path))
     places = [str(place) for _, place in files.batches(["a"])]
-    assert places == [f"{tmp_path / str(number)}.csv, row 0" for number in range(3)]
+    assert places == [f"{tmp_path / str(number)}.csv, line 2" for number in range(3)]
     assert all_rows(files, ["a"])["a"].to_pylist() == ["0", "0", "1", "1", "2", "2"]
 
 
 def test_columns_that_are_missing_or_there_twice(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,a\n1,2,3\n")
-    files = RawFiles(tmp_path / "t.csv", as_guessed)
+    files = RawFiles(tmp_path / "t.csv")
     with pytest.raises(DataError, match="has 2 columns named 'a': rename them"):
         list(files.batches(["a"]))
     with pytest.raises(DataError, match="has no column 'c'"):
         list(files.batches(["c"]))
-    assert all_rows(files, ["b"]).to_pydict() == {"b": [2]}
+    assert all_rows(files, ["b"]).to_pydict() == {"b": ["2"]}
 
 
 @pytest.mark.parametrize("content", ["", "a,b\n"])
 def test_no_rows(tmp_path, content):
     (tmp_path / "t.csv").write_text(content)
     with pytest.raises(DataError, match=r"is empty|no rows|cannot be read"):
-        list(RawFiles(tmp_path / "t.csv", as_guessed).batches(["a"]))
+        list(RawFiles(tmp_path / "t.csv").batches(["a"]))
 
 
 def test_bytes_that_are_not_text(tmp_path):
-    (tmp_path / "t.csv").write_bytes(b"a,w\n1,x\n2,caf\xe9\n")
-    files = RawFiles(tmp_path / "t.csv", lambda field: pa.string())
-    with pytest.raises(DataError, match=r"t\.csv, row 1: column 'w' holds bytes that are not UTF"):
+    """Only the beginning of a file tells its encoding, so a later byte can contradict it."""
+    path = tmp_path / "t.csv"
+    n_rows = 2**18
+    path.write_bytes(b"a,w\n" + b"1,x\n" * n_rows + b"2,caf\xe9\n")
+    files = RawFiles(path)
+    said = (
+        rf"t\.csv, line {n_rows + 2}: column 'w' holds bytes that are not UTF.*--encoding latin-1"
+    )
+    with pytest.raises(DataError, match=said):
         list(files.batches(["w"]))
-    (tmp_path / "t.csv").write_bytes(b"a,caf\xe9\n1,x\n")
-    with pytest.raises(DataError, match="UTF-8"):
-        list(RawFiles(tmp_path / "t.csv", as_guessed).batches(["a"]))
+    told = RawFiles(path, CsvOptions(encoding="latin-1"))
+    assert all_rows(told, ["w"])["w"][n_rows].as_py() == "café"
+    with pytest.raises(DataError, match="is not ascii text"):
+        list(RawFiles(path, CsvOptions(encoding="ascii")).batches(["w"]))
 
 
 class _Stdin:
@@ -97,7 +103,8 @@ TABLE = pa.table({"a": [1, 2], "w": ["x", "y"]})
 def test_standard_input_is_known_by_its_first_bytes(monkeypatch, content):
     monkeypatch.setattr("sys.stdin", _Stdin(content))
     with as_files(["-"]) as files:
-        assert all_rows(RawFiles(files, as_guessed), ["a", "w"]).to_pylist() == TABLE.to_pylist()
+        rows = all_rows(RawFiles(files), ["a", "w"]).to_pylist()
+        assert [(int(row["a"]), row["w"]) for row in rows] == [(1, "x"), (2, "y")]
 
 
 def test_standard_input_that_cannot_be_used(monkeypatch):
@@ -133,8 +140,9 @@ def test_tables_are_written_in_pieces(tmp_path, ending):
     words = pa.array(["x", "y"]).dictionary_encode()
     pieces = [pa.table({"a": [1, 2], "w": words}), pa.table({"a": [3], "w": ["z"]})]
     assert write_table(path, pieces) == 3
-    rows = all_rows(RawFiles(path, as_guessed), ["a", "w"])
-    assert rows.to_pydict() == {"a": [1, 2, 3], "w": ["x", "y", "z"]}
+    rows = all_rows(RawFiles(path), ["a", "w"])
+    assert [int(value) for value in rows["a"].to_pylist()] == [1, 2, 3]
+    assert rows["w"].to_pylist() == ["x", "y", "z"]
 
 
 def test_a_table_appears_whole_or_not_at_all(tmp_path):

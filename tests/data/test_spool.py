@@ -143,7 +143,7 @@ def test_the_digest_knows_the_data(tmp_path, rows):
 def test_a_third_label_is_named_with_its_row(tmp_path):
     for part, labels in enumerate((["a", "b", "a"], ["b", "b", "c"])):
         pa.csv.write_csv(pa.table({"x": [1, 2, 3], "y": labels}), tmp_path / f"{part}.csv")
-    with pytest.raises(DataError, match=r"1.csv, row 2: column 'y' is 'c', but .* 'a' and 'b'"):
+    with pytest.raises(DataError, match=r"1.csv, line 4: column 'y' is 'c', but .* 'a' and 'b'"):
         Spool.written(open_source(tmp_path, target="y"), tmp_path)
     with pytest.raises(DataError, match=r"the array, row 2: the target is 7, but .* 0 and 1"):
         spool_of(tmp_path, np.ones((4, 1)), np.array([0, 1, 7, 9]))

@@ -32,8 +32,8 @@ def test_workers_read_what_a_stream_would(tmp_path):
     table.iloc[:1800].to_csv(tmp_path / "a.csv", index=False)
     table.iloc[1800:].to_csv(tmp_path / "b.csv", index=False)
     task, lot = Task("late", drop=["id"]), Lot(0.1, 0)
-    files = RawFiles(str(tmp_path / "*.csv"), task.csv_type)
-    recipe, labels, rows_of_files = survey(files, task, Unwatched())
+    files = RawFiles(str(tmp_path / "*.csv"))
+    recipe, labels, rows_of_files, _ = survey(files, task, Unwatched())
     assert rows_of_files == (1800, 1200)
     reader = TableReader(files, task, recipe, labels, Unwatched())
     far = [

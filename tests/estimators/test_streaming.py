@@ -119,7 +119,7 @@ def test_a_prediction_that_fails_leaves_nothing(files, streamed, tmp_path):
     bad = TABLE.copy()
     bad.loc[1500, "b"] = np.nan
     bad.to_parquet(tmp_path / "bad.parquet")
-    with pytest.raises(DataError, match=r"bad.parquet, row 1500.*'b'"):
+    with pytest.raises(DataError, match=r"bad.parquet, row 1501.*'b'"):
         streamed.predict_stream(tmp_path / "bad.parquet", tmp_path / "old.parquet")
     assert (tmp_path / "old.parquet").read_bytes() == b"the file before"
     assert len(list(tmp_path.iterdir())) == 2

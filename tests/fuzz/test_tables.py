@@ -44,8 +44,8 @@ def surveyed(path, target):
     """What a fit would see of a file: the recipe, and all rows encoded. Or a DataError."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        files = RawFiles(str(path), Task(target).csv_type)
-        recipe, labels, rows_of_files = survey(files, Task(target), Unwatched())
+        files = RawFiles(str(path))
+        recipe, labels, rows_of_files, _ = survey(files, Task(target), Unwatched())
     again = Recipe.from_header(json.loads(json.dumps(recipe.header())))
     assert again == recipe
     found = 0

@@ -8,21 +8,26 @@ import pyarrow as pa
 import pytest
 
 from fewknots.data.sources import Place
-from fewknots.exceptions import DataError, InputWarning, ModelFileError
+from fewknots.exceptions import DataError, ModelFileError
 from fewknots.recipe import Labels, Recipe, RecipeLearner
 from fewknots.recipe.labels import LabelLearner
 
 HERE = Place("rows.csv")
 
 
-def learned(columns, text=(), rows_at_once=7):
-    """The recipe of a table that is seen in small pieces, and the table."""
+def seen(columns, kinds=None, rows_at_once=7):
+    """What has seen a table in small pieces, and the table."""
     table = pa.table(columns)
-    learner = RecipeLearner(table.schema, table.column_names, text)
+    learner = RecipeLearner(table.schema, table.column_names, kinds or {}, from_csv=False)
     place = HERE
     for batch in table.to_batches(max_chunksize=rows_at_once):
         learner.add(batch, place)
         place = place.row(batch.num_rows)
+    return learner, table
+
+
+def learned(columns, kinds=None):
+    learner, table = seen(columns, kinds)
     return learner.recipe(), table
 
 
@@ -53,7 +58,7 @@ def test_numbers_that_cannot_be_computed_with():
     recipe, _ = learned({"x": [1.0, 2.0]})
     with pytest.raises(DataError, match="too large"):
         recipe.encode(pa.table({"x": [1e300]}), HERE)
-    with pytest.raises(DataError, match="'x' holds string, which cannot be read as numbers"):
+    with pytest.raises(DataError, match="row 0: column 'x' is 'many', which is not a number"):
         recipe.encode(pa.table({"x": ["many"]}), HERE)
     np.testing.assert_array_equal(recipe.encode(pa.table({"x": ["1.5"]}), HERE), [[1.5]])
     np.testing.assert_array_equal(recipe.encode(pa.table({"x": [2**60]}), HERE), [[2.0**60]])
@@ -85,7 +90,7 @@ def test_words_however_arrow_holds_them():
 
 
 def test_codes_that_look_like_numbers():
-    recipe, _ = learned({"zip": [10115, 20095] * 5}, text=["zip"])
+    recipe, _ = learned({"zip": [10115, 20095] * 5}, kinds={"zip": "text"})
     assert recipe.feature_names == ("zip=10115", "zip=20095")
     np.testing.assert_array_equal(recipe.encode(pa.table({"zip": ["20095"]}), HERE), [[0, 1]])
 
@@ -129,7 +134,7 @@ def test_moments_as_text_with_a_zone_and_missing():
         "t: time of day (cos)",
     )
     np.testing.assert_allclose(noon, -1.0)
-    with pytest.raises(DataError, match="cannot be read as days or times"):
+    with pytest.raises(DataError, match="column 't' is 'yesterday', which is not a date such as"):
         recipe.encode(pa.table({"t": ["yesterday"]}), HERE)
 
 
@@ -141,12 +146,14 @@ def test_columns_of_no_use_are_left_out_and_named():
         "names": [f"name {n}" for n in range(30)],
         "lists": [[1]] * 30,
     }
-    with pytest.warns(InputWarning, match="left out") as caught:
-        recipe, _ = learned(columns)
-    assert recipe.names == ("x",)
-    said = str(caught[0].message)
-    for name in ("'same' never changes", "'empty' has no value", "'names' holds 30", "'lists'"):
-        assert name in said
+    learner, _ = seen(columns)
+    assert learner.recipe().names == ("x",)
+    said = {profile.name: profile for profile in learner.profiles()}
+    assert said["x"].taken_as == "number"
+    for name, why in (("same", "never changes"), ("empty", "has no value"), ("names", "holds 30")):
+        assert said[name].taken_as == "skipped"
+        assert why in said[name].notes[0]
+    assert "list" in said["lists"].notes[0]
     with pytest.raises(DataError, match="no column can be used"):
         learned({"same": [1] * 30})
 

@@ -6,9 +6,19 @@ import typer
 
 from .inputs import check_model, check_sources
 from .models import load_table_model
-from .options import AllRows, Debug, Json, Model, SomeSources
-from .output import ReadingLine, print_json, score_table, verdict
-from .scored import facts, rows_to_score
+from .options import (
+    AllRows,
+    Debug,
+    Decimal,
+    Encoding,
+    Json,
+    Model,
+    Separator,
+    SomeSources,
+    Strict,
+)
+from .output import ReadingLine, print_json, say_left_out, score_table, verdict
+from .scored import Reading, facts, rows_to_score
 
 if TYPE_CHECKING:
     from ..rows_to_score import RowsToScore
@@ -19,24 +29,27 @@ def command(
     model: Model,
     sources: SomeSources = None,
     all_rows: AllRows = False,
+    strict: Strict = False,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Score a model on labelled rows, beside the majority class and a logistic regression.
 
-    Rows that the model learned from are counted and left out. Intervals are 95 % bootstrap
-    intervals over the rows.
+    Rows that the model learned from are counted and left out, and so are rows that cannot be scored
+    or have no label. Intervals are 95 % bootstrap intervals over the rows.
 
     Example: fewknots evaluate flights.fewknots holdout.csv
     """
     check_model(model)
     check_sources(sources or ())
     fitted = load_table_model(model)
-    with (
-        ReadingLine() as watch,
-        rows_to_score(fitted, model, sources, all_rows, watch) as to_score,
-    ):
+    reading = Reading(sources, all_rows, strict, separator, decimal, encoding)
+    with ReadingLine() as watch, rows_to_score(fitted, model, reading, watch) as to_score:
         found = facts(to_score) | evaluated(fitted, to_score, watch)
+    say_left_out(to_score.left_out, to_score.given)
     if as_json:
         print_json({"model": str(model), **found})
         return

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .columns import SeenColumns, chosen_kinds
 from .contents import contents_in_words, method_in_words, stored_rows
 from .inputs import check_sources
-from .options import Debug, Json, Sources
+from .options import Debug, Decimal, Encoding, Json, Separator, Sources
 from .output import ReadingLine, check_destination, print_json, score_table, verdict
 from .own_files import places_of, task_options
 from .running import exit_code_of_interruption, say
@@ -75,9 +76,13 @@ Columns = Annotated[
     typer.Option(help="Use this column (and no other that is not named); may be repeated."),
 ]
 Drop = Annotated[list[str] | None, typer.Option(help="Leave this column out; may be repeated.")]
-Text = Annotated[
+Column = Annotated[
     list[str] | None,
-    typer.Option(help="This column holds codes, not numbers; may be repeated."),
+    typer.Option(
+        metavar="NAME=KIND",
+        help="Take this column for text, number, date, or skip it; may be repeated. By default "
+        "that is recognised, and shown.",
+    ),
 ]
 Checkpoint = Annotated[
     Path | None,
@@ -117,13 +122,16 @@ def command(
     seed: Seed = 0,
     features: Columns = None,
     drop: Drop = None,
-    text: Text = None,
+    column: Column = None,
     weight: Weight = None,
     checkpoint: Checkpoint = None,
     resume: Resume = False,
     device: Device = "auto",
     cluster: Cluster = None,
     workers: Workers = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -140,9 +148,12 @@ def command(
     check_destination(destination)
     import sys
 
+    from ..data.csv_dialect import CsvOptions
     from ..data.standard_input import as_files
     from ..estimators import GPClassifier
+    from ..estimators.parameters import one_of
     from ..kernels import as_kernel
+    from ..precision import DEVICES, on_device
     from ..stopping import TimeLimit, listening
     from ..table_fit import Run, fit_files
     from ..table_survey import Task
@@ -158,8 +169,12 @@ def command(
         device=device,
         verbose=int(sys.stderr.isatty()),
     )
-    classifier._check_parameters()  # before hours of reading
-    task = Task(target, positive, weight, features or None, drop or (), text or ())
+    one_of("device", device, DEVICES)
+    with on_device(device):
+        classifier._check_parameters()  # before hours of reading
+    options = CsvOptions.checked(separator, decimal, encoding)
+    task = Task(target, positive, weight, features or None, drop or (), chosen_kinds(column or ()))
+    seen = SeenColumns(printed=not as_json)
     folder = checkpoint or destination.with_name(f"{destination.name}.checkpoint")
     if cluster is not None and workers is not None:
         raise typer.BadParameter("say either --cluster or --workers, not both.")
@@ -167,14 +182,16 @@ def command(
     limit = None if max_time is None else TimeLimit(max_time, started)
     run = Run(holdout, seed, folder, resume, cluster=cluster, workers=workers, limit=limit)
     with as_files(sources) as files, listening() as interruption, ReadingLine() as watch:
-        model = fit_files(files, task, classifier, run, watch)
+        model = fit_files(files, task, classifier, run, watch, options, seen)
     if (places := places_of(sources, destination)) is not None:
         model.about["source"] = places
+    model.about["csv"] = options._asdict()
     model.about["options"] = task_options(command, given)
     model.save(destination)
     seconds = time.perf_counter() - started
     if as_json:
-        print_json(_summary(model, destination, seconds, interruption.seen))
+        summary = _summary(model, destination, seconds, interruption.seen)
+        print_json(summary | seen.as_json())
     else:
         _print(model, destination, seconds)
     if interruption.seen:

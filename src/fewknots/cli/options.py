@@ -32,6 +32,31 @@ SomeSources = Annotated[
 AllRows = Annotated[
     bool, typer.Option("--all-rows", help="Score also the rows that the model learned from.")
 ]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="What separates the fields of a CSV: one character, or tab. By default recognised.",
+        show_default=False,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        help="The decimal mark, . or , (or point, comma). By default recognised.",
+        show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        help="The encoding of a CSV, such as utf-8, utf-16, latin-1. By default recognised.",
+        show_default=False,
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse files that have a row which cannot be scored."),
+]
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON on standard output, for other programs.")
 ]

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from .running import say
+
 _FEW_ROWS = 20  # an interval from fewer says too much
 SCORES = {
     "nlp": "NLP (nats a row)",
@@ -61,6 +63,15 @@ def verdict(gain: dict[str, Any], n_rows: int) -> str:
     if low <= 0.0 <= high:
         return f"{sentence}: these rows do not tell which is better."
     return f"{sentence}." if nlp > 0 else f"{sentence}: for this table the simple model does."
+
+
+def say_left_out(left_out: int, used: int) -> None:
+    """How many rows a model could not be asked about, if any."""
+    if left_out:
+        say(
+            f"Note: {left_out:,} of {left_out + used:,} rows cannot be scored or have no label, "
+            "and are left out. 'fewknots predict' says why, row by row."
+        )
 
 
 class ReadingLine:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..data.csv_dialect import CsvOptions
     from ..table_model import TableModel
 
 # Where a fit was done and kept, and by which method, is no part of what was to be learned.
@@ -22,7 +23,7 @@ _NOT_OF_THE_TASK = frozenset(
 
 def places_of(sources: Sequence[str], model: Path) -> list[str] | None:
     """The sources as a model file names them; None for standard input, which nobody has again."""
-    from ..data.standard_input import STANDARD_INPUT
+    from ..data.table_paths import STANDARD_INPUT
 
     if STANDARD_INPUT in sources:
         return None
@@ -32,7 +33,7 @@ def places_of(sources: Sequence[str], model: Path) -> list[str] | None:
 
 def own_files(model: "TableModel", path: Path) -> list[str]:
     """The files of the fit, which must still be there."""
-    from ..data.table_files import paths_of
+    from ..data.table_paths import paths_of
     from ..exceptions import DataError
 
     places = _texts(model.about.get("source"))
@@ -50,6 +51,16 @@ def own_files(model: "TableModel", path: Path) -> list[str]:
             "labelled rows."
         ) from error
     return files
+
+
+def options_of_the_fit(model: "TableModel") -> "CsvOptions":
+    """How the files of the fit are written, as far as that was said and not recognised."""
+    from ..data.csv_dialect import CsvOptions
+
+    said = model.about.get("csv")
+    named = said if isinstance(said, dict) else {}
+    texts = (named.get(name) for name in CsvOptions._fields)
+    return CsvOptions.checked(*(text if isinstance(text, str) else None for text in texts))
 
 
 def task_options(command: Callable[..., None], given: Mapping[str, Any]) -> list[str]:

@@ -12,13 +12,18 @@ import typer
 
 from .inputs import check_model, check_sources
 from .models import load_table_model
-from .options import Debug, Json, Model, Sources
+from .options import Debug, Decimal, Encoding, Json, Model, Separator, Sources, Strict
 from .output import ReadingLine, check_destination, print_json
+from .running import say
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..table_model import TableModel
+    from ..data.csv_dialect import CsvOptions
+    from ..data.raw_files import RawFiles
+    from ..table_model import TableModel, TableRows
+
+WHY = "why_not_scored"
 
 Out = Annotated[
     Path | None,
@@ -44,12 +49,17 @@ def command(
     sources: Sources,
     out: Out = None,
     keep: Keep = None,
+    strict: Strict = False,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Give each row the probability of both values of the target, and the more probable one.
 
-    Takes the columns that the model was fitted to, in any order and among any others. With --json
+    Takes the columns that the model was fitted to, in any order and among any others. A row that
+    cannot be scored gets no probabilities, and the reason in the column why_not_scored. With --json
     and without --out each row becomes a line of JSON.
 
     Example: fewknots predict flights.fewknots new.parquet --out scored.parquet
@@ -58,62 +68,93 @@ def command(
     check_sources(sources)
     if out is not None:
         check_destination(out)
+    from ..data.csv_dialect import CsvOptions, Dialect
+    from ..data.raw_files import RawFiles
     from ..data.standard_input import as_files
     from ..data.table_writer import check_ending, write_table
 
     if out is not None:
         check_ending(out)
+    options = CsvOptions.checked(separator, decimal, encoding)
     fitted = load_table_model(model)
     with as_files(sources) as files, ReadingLine() as watch, TemporaryDirectory() as scratch:
-        kept = _kept(fitted, files, keep)
+        source = RawFiles(files, options)
+        scorer = Scorer(fitted, _kept(fitted, source, keep), strict)
         # standard output, too, gets all rows or none
         path = out or Path(scratch, "predictions.csv")
-        pieces = scored(fitted, files, kept, watch)
+        pieces = scorer.pieces(files, options, watch)
         if out is None and as_json:
             path = Path(scratch, "predictions.jsonl")
             _write_lines(path, pieces)
         else:
-            n_rows = write_table(path, pieces)
+            write_table(path, pieces, next(iter(source.dialects), Dialect()))
         if out is None:
             _show(path)
-            return
+    if scorer.not_scored:
+        say(
+            f"Note: {scorer.not_scored:,} of {scorer.rows:,} rows could not be scored; the column "
+            f"{WHY} says why. The first: {scorer.first_reason}."
+        )
+    if out is None:
+        return
     if as_json:
-        print_json({"out": str(out), "rows": n_rows})
+        print_json({"out": str(out), "rows": scorer.rows, "not_scored": scorer.not_scored})
     else:
-        typer.echo(f"{out}: {n_rows:,} rows.")
+        left = f", {scorer.not_scored:,} of them not scored" if scorer.not_scored else ""
+        typer.echo(f"{out}: {scorer.rows:,} rows{left}.")
 
 
-def scored(
-    model: "TableModel", files: Sequence[str], kept: Sequence[str], watch: Any
-) -> Iterator["pa.Table"]:
-    """The kept columns with the predictions beside them, piece by piece."""
-    import numpy as np
-    import pyarrow as pa
+class Scorer:
+    """Gives rows their probabilities, and counts those that get none."""
 
-    both = (model.labels.negative, model.labels.positive)
-    labels = pa.array(both)
-    done = 0
-    for rows in model.rows(files, labelled=False, keep=kept):
-        probabilities = model.classifier.predict_proba(rows.X)
-        columns = dict(zip(kept, rows.raw.columns, strict=True))
+    def __init__(self, model: "TableModel", kept: Sequence[str], strict: bool) -> None:
+        self._model, self._kept, self._strict = model, kept, strict
+        self.rows = self.not_scored = 0
+        self.first_reason = ""
+
+    def pieces(
+        self, files: Sequence[str], options: "CsvOptions", watch: Any
+    ) -> Iterator["pa.Table"]:
+        """The kept columns with the predictions beside them, piece by piece."""
+        model, strict = self._model, self._strict
+        for rows in model.rows(files, labelled=False, keep=self._kept, strict=strict, csv=options):
+            columns = dict(zip(self._kept, rows.whole.columns, strict=True))
+            yield self._scored(columns, rows)
+            self.rows += rows.whole.num_rows
+            if rows.reasons and not self.not_scored:
+                row = min(rows.reasons)
+                self.first_reason = f"{rows.place.row(row)}: {rows.reasons[row]}"
+            self.not_scored += len(rows.reasons)
+            watch("predicting", self.rows)
+
+    def _scored(self, columns: dict[str, Any], rows: "TableRows") -> "pa.Table":
+        import numpy as np
+        import pyarrow as pa
+
+        both = (self._model.labels.negative, self._model.labels.positive)
+        n_rows = rows.whole.num_rows
+        probabilities = np.zeros((n_rows, 2))
+        absent = np.zeros(n_rows, bool)
+        absent[list(rows.reasons)] = True
+        if len(rows.X):
+            probabilities[~absent] = self._model.classifier.predict_proba(rows.X)
         for label, p in zip(both, probabilities.T, strict=True):
-            columns[f"p_{label}"] = pa.array(np.ascontiguousarray(p))
-        likelier = probabilities[:, 1] > probabilities[:, 0]
-        columns["prediction"] = labels.take(pa.array(likelier.astype(int)))
-        done += len(rows.X)
-        watch("predicting", done)
-        yield pa.table(columns)
+            columns[f"p_{label}"] = pa.array(np.ascontiguousarray(p), mask=absent)
+        likelier = (probabilities[:, 1] > probabilities[:, 0]).astype(int)
+        columns["prediction"] = pa.array(both).take(pa.array(likelier, mask=absent))
+        if not self._strict:
+            reasons = [rows.reasons.get(row) for row in range(n_rows)] if rows.reasons else None
+            columns[WHY] = pa.array(reasons or [None] * n_rows, pa.string())
+        return pa.table(columns)
 
 
-def _kept(model: "TableModel", files: Sequence[str], keep: Sequence[str] | None) -> tuple[str, ...]:
+def _kept(model: "TableModel", source: "RawFiles", keep: Sequence[str] | None) -> tuple[str, ...]:
     """The columns of the source to write, none of which may be called like a prediction."""
-    from ..data.raw_files import RawFiles
     from ..exceptions import DataError
 
-    source = RawFiles(files, model.csv_type)
     kept = tuple(source.schema.names if keep is None else dict.fromkeys(keep))
     source.check_presence(kept)
-    own = [f"p_{model.labels.negative}", f"p_{model.labels.positive}", "prediction"]
+    own = [f"p_{model.labels.negative}", f"p_{model.labels.positive}", "prediction", WHY]
     taken = [name for name in own if name in kept]
     if taken:
         raise DataError(

@@ -7,16 +7,26 @@ import typer
 
 from .inputs import check_model, check_sources
 from .models import load_table_model
-from .options import AllRows, Debug, Json, Model, SomeSources
-from .output import ReadingLine, check_destination, print_json
-from .scored import facts, rows_to_score
+from .options import (
+    AllRows,
+    Debug,
+    Decimal,
+    Encoding,
+    Json,
+    Model,
+    Separator,
+    SomeSources,
+    Strict,
+)
+from .output import ReadingLine, check_destination, print_json, say_left_out
+from .scored import Reading, facts, rows_to_score
 
 if TYPE_CHECKING:
     from ..rows_to_score import RowsToScore
     from ..table_model import TableModel
 
 MOST_ROWS = 100_000
-_NOT_SHOWN = ("source", "options")
+_NOT_SHOWN = ("source", "options", "csv")
 _SHOWN = ("rows", "scores")  # of what is known about the hold-out
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="The page; by default MODEL.html.")]
@@ -29,13 +39,17 @@ def command(
     out: Out = None,
     title: Title = None,
     all_rows: AllRows = False,
+    strict: Strict = False,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Write one self-contained HTML page: scores, calibration, what matters, what is uncertain.
 
-    The rows need labels. Those that the model learned from are counted and left out; the first
-    100,000 of the others are used.
+    The rows need labels. Those that the model learned from are counted and left out, and so are
+    rows that cannot be scored or have no label; the first 100,000 of the others are used.
 
     Example: fewknots report flights.fewknots holdout.csv --out report.html
     """
@@ -51,10 +65,8 @@ def command(
     fitted = load_table_model(model)
     X, y, raw = [], [], []
     count = 0
-    with (
-        ReadingLine() as watch,
-        rows_to_score(fitted, model, sources, all_rows, watch) as to_score,
-    ):
+    reading = Reading(sources, all_rows, strict, separator, decimal, encoding)
+    with ReadingLine() as watch, rows_to_score(fitted, model, reading, watch) as to_score:
         for rows in to_score.rows():
             X.append(rows.X)
             y.append(fitted.classifier.classes_[rows.y])
@@ -63,6 +75,7 @@ def command(
             watch("reading", count)
             if count >= MOST_ROWS:
                 break
+    say_left_out(to_score.left_out, to_score.given)
     labels = np.concatenate(y)[:MOST_ROWS]
     write_report(
         destination,

@@ -7,6 +7,7 @@ here go without threads and with small buffers. That also lets pyarrow's CSV err
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, Protocol, runtime_checkable
 
@@ -16,8 +17,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from ..exceptions import DataError
-from .sources import Place
-from .table_columns import Columns
+from .csv_dialect import Dialect
+from .csv_lines import CsvLayout
+from .sources import Counted, Layout, Place
 
 # A Parquet column of a row group is read through a window of this size, not all at once.
 _PARQUET_BUFFER = 2**18
@@ -32,8 +34,11 @@ _ARROW_FILE_MAGIC = b"ARROW1"
 class Format(Protocol):
     """How files of one kind are read; errors are pyarrow's own (see `unreadable`)."""
 
-    def schema(self, path: Path, columns: Columns | None = None) -> pa.Schema:
-        """The names and types of a file's columns, given the roles of some if they are known."""
+    def schema(self, path: Path) -> pa.Schema:
+        """The names and types of a file's columns."""
+
+    def layout(self, path: Path) -> Layout:
+        """How messages number the file's rows, and what its cells are."""
 
     def n_rows(self, path: Path) -> int | None:
         """The number of rows, if the file says so."""
@@ -44,12 +49,18 @@ class Format(Protocol):
         """The named columns, in pieces of about `rows` rows."""
 
 
+@dataclass(frozen=True)
 class Parquet:
     """Parquet: types and number of rows stand at the end of the file."""
 
-    def schema(self, path: Path, columns: Columns | None = None) -> pa.Schema:
+    decimal: str = "."  # in numbers that are stored as text
+
+    def schema(self, path: Path) -> pa.Schema:
         with pa.parquet.ParquetFile(path) as file:
             return file.schema_arrow
+
+    def layout(self, path: Path) -> Layout:
+        return Counted(1, self.decimal)
 
     def n_rows(self, path: Path) -> int | None:
         with pa.parquet.ParquetFile(path) as file:
@@ -63,29 +74,23 @@ class Parquet:
             yield from file.iter_batches(rows, columns=list(names), use_threads=False)
 
 
+@dataclass(frozen=True)
 class Csv:
-    """CSV with a header line: types are guessed, from the first block alone.
+    """CSV with a header line: every column is text, as written, for others to read.
 
-    A column of whole numbers with a 0.5 far down would then fail, so features and weight are read
-    as float64 whatever the first block looks like. Columns without a role are read as text.
+    So a kind of value that first turns up far down the file breaks nothing, and what is copied to
+    an output is copied to the letter.
     """
 
-    def __init__(self, delimiter: str) -> None:
-        self._delimiter = delimiter
+    dialect: Dialect
 
-    def schema(self, path: Path, columns: Columns | None = None) -> pa.Schema:
+    def schema(self, path: Path) -> pa.Schema:
         with self._reader(path, pa.csv.ConvertOptions()) as reader:
-            guessed = reader.schema
-        if columns is None:
-            return guessed
-        columns.check_presence(guessed, str(path))
-        numeric = frozenset(columns.numeric)
-        schema = pa.schema(
-            field.with_type(_csv_type(field, numeric, columns.target)) for field in guessed
-        )
-        # Reading the first block with these types finds text in a feature, and in which row.
-        with self._reader(path, _converting(schema, columns.used)):
-            return schema
+            names = reader.schema.names
+        return pa.schema([(name, pa.string()) for name in names])
+
+    def layout(self, path: Path) -> Layout:
+        return CsvLayout(path, self.dialect)
 
     def n_rows(self, path: Path) -> int | None:
         return None
@@ -93,14 +98,23 @@ class Csv:
     def batches(
         self, path: Path, schema: pa.Schema, names: Sequence[str], rows: int
     ) -> Iterator[pa.RecordBatch]:
-        with self._reader(path, _converting(schema, names)) as reader:
+        types = dict.fromkeys(names, pa.string())
+        convert = pa.csv.ConvertOptions(include_columns=list(names), column_types=types)
+        with self._reader(path, convert) as reader:
             yield from reader
 
     def _reader(self, path: Path, convert: pa.csv.ConvertOptions) -> pa.csv.CSVStreamingReader:
+        dialect = self.dialect
+        # pyarrow leaves out the mark at the beginning of UTF-8 by itself
+        encoding = "utf8" if dialect.encoding in ("utf-8", "utf-8-sig") else dialect.encoding
         return pa.csv.open_csv(
             path,
-            read_options=pa.csv.ReadOptions(use_threads=False, block_size=_block_size(path)),
-            parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
+            read_options=pa.csv.ReadOptions(
+                use_threads=False, block_size=_block_size(path), encoding=encoding
+            ),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=dialect.separator, quote_char=dialect.quote, newlines_in_values=True
+            ),
             convert_options=convert,
         )
 
@@ -110,26 +124,21 @@ def _block_size(path: Path) -> int:
         return _CSV_BLOCK if b"\n" in file.read(_LONG_HEADER) else _WIDE_CSV_BLOCK
 
 
-def _csv_type(field: pa.Field, numeric: frozenset[str], target: str | None) -> pa.DataType:
-    if field.name in numeric:
-        return field.type if pa.types.is_boolean(field.type) else pa.float64()
-    return field.type if field.name == target else pa.string()
-
-
-def _converting(schema: pa.Schema, names: Sequence[str]) -> pa.csv.ConvertOptions:
-    types = {name: schema.field(name).type for name in names}
-    return pa.csv.ConvertOptions(include_columns=list(names), column_types=types)
-
-
+@dataclass(frozen=True)
 class Arrow:
     """Arrow's own format, as a file (with an index at its end) or as a stream (without).
 
     A piece is read as it was written: a file written as one piece is read as one.
     """
 
-    def schema(self, path: Path, columns: Columns | None = None) -> pa.Schema:
+    decimal: str = "."  # in numbers that are stored as text
+
+    def schema(self, path: Path) -> pa.Schema:
         with pa.OSFile(str(path)) as file:
             return _arrow_reader(file).schema
+
+    def layout(self, path: Path) -> Layout:
+        return Counted(1, self.decimal)
 
     def n_rows(self, path: Path) -> int | None:
         with pa.OSFile(str(path)) as file:
@@ -160,33 +169,49 @@ def _arrow_reader(
     return opened(file, options=options)
 
 
-_CONVERSION = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (\w+): (.*)")
-_PARSING = re.compile(r"CSV parse error: Row #(\d+): ")
+# what reading a file may raise
+READING_ERRORS = (pa.ArrowException, OSError, UnicodeError)
+_NOT_UTF8 = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to string")
+_WRONG_WIDTH = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 
-def raise_unreadable(error: Exception, place: Place, schema: pa.Schema | None) -> NoReturn:
+def raise_unreadable(error: Exception, place: Place, names: Sequence[str] | None) -> NoReturn:
     """Raise what pyarrow said as a DataError; `place` is how far the file could be read."""
     if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
         raise error
-    conversion = _CONVERSION.search(str(error))
-    if conversion and schema is not None:
-        column, row, dtype, complaint = conversion.groups()
-        # pyarrow counts lines of the file from 1, and the header is one
-        here = Place(place.name, int(row) - 2)
-        if dtype == "string":
-            raise DataError(
-                f"{here}: column {schema.names[int(column)]!r} holds bytes that are not UTF-8 "
-                "text. Save the file as UTF-8. (Rows are counted from 0.)"
-            ) from error
-        expected = "a number" if dtype in ("double", "int64") else dtype
+    if isinstance(error, UnicodeError):
         raise DataError(
-            f"{here}: column {schema.names[int(column)]!r} cannot be read as {expected}: "
-            f"{complaint}. Correct it; if the column holds text, encode it as numbers first or "
-            "leave it out by naming the columns to use in features=. (Rows are counted from 0.)"
+            f"{place.name}: the file is not {_encoding_of(place)} text ({error}). Say which "
+            "encoding it has (--encoding), or save it as UTF-8."
         ) from error
-    parsing = _PARSING.search(str(error))
-    row = int(parsing[1]) - 2 if parsing else place.first_row
+    # pyarrow counts from 1, and the header is one
+    if text := _NOT_UTF8.search(str(error)):
+        here = place._replace(first_row=int(text[2]) - 2)
+        column = "a column" if names is None else f"column {names[int(text[1])]!r}"
+        raise DataError(
+            f"{here}: {column} holds bytes that are not UTF-8 text, though the file begins as "
+            "such. Say which encoding it has, for instance --encoding latin-1, or save it as "
+            f"UTF-8.{place.note}"
+        ) from error
+    if (width := _WRONG_WIDTH.search(str(error))) and isinstance(place.layout, CsvLayout):
+        here = place if width[1] is None else place._replace(first_row=int(width[1]) - 2)
+        fields = "1 field" if width[3] == "1" else f"{width[3]} fields"
+        raise DataError(
+            f"{here} has {fields}, but the header has {width[2]} (read with "
+            f"{place.layout.dialect}). If that is not how the file is written, say so with "
+            f"--separator. Otherwise it is damaged or cut off there.{place.note}"
+        ) from error
+    if "straddling" in str(error) and isinstance(place.layout, CsvLayout):
+        raise DataError(
+            f"{place.name}: a row does not end, from {place.layout.row_name(place.first_row)} on. "
+            f"A closing quote ({place.layout.dialect.quote}) may be missing. Correct the file, or "
+            "get a whole copy of it."
+        ) from error
     raise DataError(
-        f"{place.name} cannot be read from row {row} on: it is damaged or cut off ({error}). Get a "
-        "whole copy of it, or leave it out. (Rows are counted from 0.)"
+        f"{place.name} cannot be read from {place.layout.row_name(place.first_row)} on: it is "
+        f"damaged or cut off ({error}). Get a whole copy of it, or leave it out.{place.note}"
     ) from error
+
+
+def _encoding_of(place: Place) -> str:
+    return place.layout.dialect.encoding if isinstance(place.layout, CsvLayout) else "UTF-8"

@@ -68,7 +68,7 @@ class LabelCodes:
             raise DataError(
                 f"{place}: {self._target_name} is {shown(label)}, but the other labels are "
                 f"{others}: {reason}. Only two classes can be told apart; leave out the others' "
-                "rows or join classes. (Rows are counted from 0.)"
+                f"rows or join classes.{place.note}"
             )
         self._seen.append(label)
         self._dtypes.append(dtype)

@@ -13,8 +13,6 @@ from .label_values import find_bad_label
 from .sources import Place
 from .tables import LARGEST_VALUE
 
-_COUNTED = "(Rows are counted from 0.)"
-
 
 def check_features(X: np.ndarray, names: Sequence[object] | None, place: Place) -> None:
     """Every feature is a number to compute with."""
@@ -28,7 +26,7 @@ def check_weights(weights: np.ndarray, what: str, place: Place) -> None:
         row = int(np.argmax(weights < 0))
         raise DataError(
             f"{place.row(row)}: {what} gives the row the weight {weights[row]:g}. A weight says "
-            f"how often a row counts and cannot be negative. {_COUNTED}"
+            f"how often a row counts and cannot be negative.{place.note}"
         )
 
 
@@ -40,14 +38,14 @@ def check_labels(labels: np.ndarray, what: str, place: Place) -> None:
     here = place.row(bad.row)
     if bad.reason is None:
         raise missing_value(what, here)
-    raise DataError(f"{here}: {what} is {bad.reason}. {_COUNTED}")
+    raise DataError(f"{here}: {what} is {bad.reason}.{here.note}")
 
 
 def missing_value(what: str, place: Place) -> DataError:
     """The error for a value that is not there."""
     return DataError(
-        f"{place}: {what} has no value (empty, null or NaN). Fill it in or leave the row out. "
-        f"{_COUNTED}"
+        f"{place}: {what} has no value (empty, null or NaN). Fill it in or leave the row out."
+        f"{place.note}"
     )
 
 
@@ -63,11 +61,14 @@ def _check_numbers(X: np.ndarray, name: Callable[[int], str], place: Place) -> N
     value, here, what = X[row, column], place.row(int(row)), name(int(column))
     if np.isnan(value):
         raise missing_value(what, here)
+    raise DataError(f"{here}: {incomputable(what, value)}{place.note}")
+
+
+def incomputable(what: str, value: float) -> str:
+    """What is wrong with a number that cannot be computed with, and what to do."""
     if np.isinf(value):
-        raise DataError(
-            f"{here}: {what} is infinite. Replace it by a number or leave the row out. {_COUNTED}"
-        )
-    raise DataError(
-        f"{here}: {what} is {value:g}, too large to compute with: the limit is "
-        f"{LARGEST_VALUE:g}. Rescale that column. {_COUNTED}"
+        return f"{what} is infinite. Replace it by a number or leave the row out."
+    return (
+        f"{what} is {value:g}, too large to compute with: the limit is {LARGEST_VALUE:g}. Rescale "
+        "that column."
     )

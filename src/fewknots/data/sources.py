@@ -7,20 +7,25 @@ from, so that an error can name the file and the row.
 
     open_source("flights/*.parquet", target="late").blocks()
 
-Rows are counted from 0 within each file (a CSV's header line is not a row), or within each block
-of an iterator. No reader holds more than a few blocks, so memory does not grow with the rows.
+Messages count rows as their reader does: by the line of a CSV that an editor shows, from 1 in
+other files as viewers do, and from 0 in arrays and in blocks of an iterator, whose users index them
+so. No reader holds more than a few blocks, so memory does not grow with the rows.
 
 | module             | reads                                                             |
 |--------------------|-------------------------------------------------------------------|
-| `table_files`      | files and folders of Parquet, CSV, Arrow (by way of `file_formats`)|
+| `table_files`      | files and folders of Parquet, CSV, Arrow                          |
+| `opened_files`     | finds and opens those (by way of `file_formats`)                  |
 | `array_source`     | arrays and .npy files                                             |
 | `iterator_source`  | what a function's iterators yield                                 |
 | `table_columns`    | one piece of a table to one block (used by two of the above)      |
+| `csv_dialect`      | how a CSV is written: separator, decimal mark, quote, encoding    |
+| `cells`            | what the text of a cell says: a number, a moment, a gap           |
 | `row_checks`       | the values every one of them refuses                              |
 """
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -34,18 +39,63 @@ if TYPE_CHECKING:
 ROWS_IN_A_BLOCK = 65_536
 
 
+@runtime_checkable
+class Layout(Protocol):
+    """How a source numbers its rows, and how it writes what is in them."""
+
+    @property
+    def cells_are_text(self) -> bool:
+        """Whether every cell is text, whatever it says, as in a CSV."""
+
+    @property
+    def decimal(self) -> str:
+        """The decimal mark in numbers that are written as text."""
+
+    @property
+    def note(self) -> str:
+        """What has to be said about row numbers at the end of a message, if anything."""
+
+    def row_name(self, row: int) -> str:
+        """What users know a row by, given its number from 0: for instance "line 12"."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Rows are numbered one after the other."""
+
+    first: int  # the number of the first row
+    decimal: str = "."
+    cells_are_text: bool = False
+
+    @property
+    def note(self) -> str:
+        return f" (Rows are counted from {self.first}.)"
+
+    def row_name(self, row: int) -> str:
+        return f"row {row + self.first}"
+
+
+IN_MEMORY = Counted(0)
+
+
 class Place(NamedTuple):
     """Where rows come from: a file (or block of an iterator) and a row in it, from 0."""
 
     name: str
     first_row: int = 0
+    layout: Layout = IN_MEMORY
 
     def row(self, offset: int) -> "Place":
         """The place of the row `offset` rows further on."""
-        return Place(self.name, self.first_row + int(offset))
+        return self._replace(first_row=self.first_row + int(offset))
+
+    @property
+    def note(self) -> str:
+        """How rows are counted, for the end of a message."""
+        return self.layout.note
 
     def __str__(self) -> str:
-        return f"{self.name}, row {self.first_row}"
+        return f"{self.name}, {self.layout.row_name(self.first_row)}"
 
 
 class Block(NamedTuple):
@@ -90,8 +140,7 @@ class Source(Protocol):
         """A fresh pass over all rows, at most `rows` at a time.
 
         `keep` names columns to hand on untouched as each block's `table`, so that predictions can
-        be written beside them. (A CSV's columns come as text there, exactly as written, unless
-        they are features.)
+        be written beside them. (A CSV's columns come as text there, exactly as written.)
         """
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..exceptions import DataError
+from . import cells
 from .row_checks import check_features, check_labels, check_weights, missing_value
 from .sources import Block, Place
 
@@ -147,10 +148,27 @@ def _kind(dtype: pa.DataType) -> str:
 
 
 def _values(batch: pa.RecordBatch, name: str, place: Place) -> np.ndarray:
+    if place.layout.cells_are_text:
+        return _written_values(batch.column(name), name, place)
     column = _without_nulls(batch, name, place)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
     return column.to_numpy(zero_copy_only=False)
+
+
+def _written_values(column: pa.Array, name: str, place: Place) -> np.ndarray:
+    read = cells.numbers(column, place.layout.decimal, flags=True)
+    if read.unreadable.any():
+        row = int(np.argmax(read.unreadable))
+        raise DataError(
+            f"{place.row(row)}: column {name!r} is {column[row].as_py()!r}, which is not a number. "
+            "Correct it; if the column holds text, encode it as numbers first or leave it out by "
+            f"naming the columns to use in features=.{place.note}"
+        )
+    absent = np.isnan(read.values)
+    if absent.any():
+        raise missing_value(f"column {name!r}", place.row(int(np.argmax(absent))))
+    return read.values
 
 
 def _labels(batch: pa.RecordBatch, name: str, place: Place) -> np.ndarray:
@@ -166,6 +184,10 @@ def _labels(batch: pa.RecordBatch, name: str, place: Place) -> np.ndarray:
         column = column.dictionary_encode()
     values = column.dictionary.to_numpy(zero_copy_only=False)
     codes = column.indices.to_numpy(zero_copy_only=False)
+    if place.layout.cells_are_text:
+        found = cells.labels(values.tolist(), place.layout.decimal)
+        plain = all(isinstance(value, bool | int | float) for value in found)
+        values = np.array(found, None if plain else object)
     # An empty field of a CSV's text column is an empty text, and means that there is no label.
     absent = np.array([value is None or value == "" or value != value for value in values], bool)
     if absent[codes].any():

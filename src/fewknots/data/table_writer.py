@@ -2,32 +2,29 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
 from ..container import replacing
 from ..exceptions import DataError
+from .csv_dialect import Dialect
+from .csv_writer import CsvWriter
 
-
-def _delimited(delimiter: str) -> Callable[[Path, pa.Schema], Any]:
-    options = pa.csv.WriteOptions(delimiter=delimiter)
-    return lambda path, schema: pa.csv.CSVWriter(path, schema, write_options=options)
-
-
-_WRITERS: dict[str, Callable[[Path, pa.Schema], Any]] = {
-    ".parquet": pa.parquet.ParquetWriter,
-    ".pq": pa.parquet.ParquetWriter,
-    ".csv": _delimited(","),
-    ".tsv": _delimited("\t"),
-    ".arrow": lambda path, schema: pa.ipc.new_file(str(path), schema),
-    ".feather": lambda path, schema: pa.ipc.new_file(str(path), schema),
+_WRITERS: dict[str, Callable[[Path, pa.Schema, Dialect], Any]] = {
+    ".parquet": lambda path, schema, _: pa.parquet.ParquetWriter(path, schema),
+    ".pq": lambda path, schema, _: pa.parquet.ParquetWriter(path, schema),
+    ".csv": CsvWriter,
+    ".tsv": lambda path, schema, dialect: CsvWriter(path, schema, replace(dialect, separator="\t")),
+    ".arrow": lambda path, schema, _: pa.ipc.new_file(str(path), schema),
+    ".feather": lambda path, schema, _: pa.ipc.new_file(str(path), schema),
 }
+_USUAL = Dialect()
 
 
 def check_ending(path: str | PathLike[str]) -> None:
@@ -38,13 +35,20 @@ def check_ending(path: str | PathLike[str]) -> None:
         )
 
 
-def write_table(path: str | PathLike[str], pieces: Iterable[pa.Table]) -> int:
+def write_table(
+    path: str | PathLike[str], pieces: Iterable[pa.Table], dialect: Dialect = _USUAL
+) -> int:
     """Write all pieces, which have the same columns, to one file; the number of rows.
 
-    The file appears when it is complete. Without pieces there is none.
+    The file appears when it is complete. Without pieces there is none. `dialect` is how to write a
+    CSV.
     """
     check_ending(path)
-    make_writer = _WRITERS[Path(path).suffix.lower()]
+    kind = _WRITERS[Path(path).suffix.lower()]
+
+    def make_writer(unfinished: Path, schema: pa.Schema) -> Any:
+        return kind(unfinished, schema, dialect)
+
     n_rows = 0
     with replacing(path) as unfinished, _opened(make_writer, unfinished) as write:
         for piece in pieces:

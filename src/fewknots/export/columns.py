@@ -9,8 +9,9 @@
 
 Each input has one value a row. Days are those of the local clock where a column has a time zone,
 with the time as a fraction: ONNX knows no dates, so whoever calls has to count them. A value that
-is missing where the model never saw one missing, an error in `fewknots predict`, gives the row the
-probability NaN: a graph cannot complain.
+is missing where the model never saw one missing, for which `fewknots predict` leaves the row
+unscored, gives the row the probability NaN: a graph cannot complain. Whoever calls turns text such
+as `1,000` and `NA` into numbers and NaN.
 
 Numbers are float64 in float32 models too: float32 has no minutes in a date, nor single units in a
 large number.

@@ -6,10 +6,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
+from ..data.cells import is_text
 from ..data.sources import Place
 from .dates import Date, DateLearner
 from .numbers import Flag, Number, NumberLearner
+from .profile import Holds
+from .reasons import Reasons
 from .texts import Text, TextLearner
+from .written import WrittenLearner
 
 
 @runtime_checkable
@@ -28,11 +32,11 @@ class Column(Protocol):
     def feature_names(self) -> tuple[str, ...]:
         """What its features are called."""
 
-    def csv_type(self, guessed: pa.DataType) -> pa.DataType:
-        """The type to read it as in a CSV file, whose first rows look like `guessed`."""
+    def encode(self, column: pa.Array, features: np.ndarray, place: Place) -> Reasons:
+        """Write the features of these rows to the array, which has a column for each.
 
-    def encode(self, column: pa.Array, features: np.ndarray, place: Place) -> None:
-        """Write the features of these rows to the array, which has a column for each."""
+        Rows for which that is not possible get a reason, and may get NaN.
+        """
 
     def header(self) -> dict[str, Any]:
         """All of it as JSON; the class's `from_header` reads that."""
@@ -42,11 +46,21 @@ class Column(Protocol):
 class Learner(Protocol):
     """Sees all rows of one column, piece by piece, to find out how to encode it."""
 
+    @property
+    def kind(self) -> str:
+        """What the column is taken for; "nothing" as long as it shows none."""
+
     def add(self, column: pa.Array, place: Place) -> None:
         """Take note of these rows."""
 
     def learned(self, n_rows: int) -> Column | str:
         """The column's encoding, or the reason why it cannot be used."""
+
+    def holds(self) -> Holds:
+        """What was seen, for people."""
+
+    def sample(self, column: pa.Array, place: Place) -> np.ndarray:
+        """These rows, which `add` has had, as one number each, NaN for a gap."""
 
 
 KINDS: dict[str, Callable[[dict[str, Any]], Column]] = {
@@ -55,37 +69,33 @@ KINDS: dict[str, Callable[[dict[str, Any]], Column]] = {
     "date": Date.from_header,
     "text": Text.from_header,
 }
+CHOICES = ("text", "number", "date")  # what a user may say that a column holds
 
 
-def learner_for(field: pa.Field, as_text: bool) -> Learner | str:
-    """Who learns from a column of this type, or why nobody does."""
-    types, dtype = pa.types, field.type
-    if types.is_dictionary(dtype) or as_text or _is_text(dtype):
-        return TextLearner(field.name)
+def learner_for(field: pa.Field, kind: str | None, from_csv: bool) -> Learner | str:
+    """Who learns from a column of this type, or why nobody does.
+
+    kind : what the user says it holds, one of `CHOICES`; None: to be found out
+    from_csv : whether the column is text because all columns are
+    """
+    types, dtype, name = pa.types, field.type, field.name
+    if kind == "text" or (types.is_dictionary(dtype) and kind is None):
+        return TextLearner(name)
+    if kind == "number":
+        return NumberLearner(name, Number, words_are_gaps=True)
+    if kind == "date":
+        zone = dtype.tz if types.is_timestamp(dtype) else None
+        return DateLearner(name, zone, words_are_gaps=True)
+    if is_text(dtype):
+        return WrittenLearner(name, from_csv)
     if types.is_boolean(dtype):
-        return NumberLearner(field.name, Flag)
+        return NumberLearner(name, Flag)
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
-        return NumberLearner(field.name, Number)
+        return NumberLearner(name, Number)
     if types.is_date(dtype):
-        return DateLearner(field.name, None)
+        return DateLearner(name, None)
     if types.is_timestamp(dtype):
-        return DateLearner(field.name, dtype.tz)
+        return DateLearner(name, dtype.tz)
     if types.is_null(dtype):
         return "has no value in any row"
     return f"holds values of type {dtype}, which there is no recipe for"
-
-
-def type_to_learn_from(field: pa.Field, as_text: bool) -> pa.DataType:
-    """The type to read a CSV's column as, whose first rows look like `field.type`.
-
-    Whole numbers may be followed by a 0.5, and a column that begins empty may hold anything.
-    """
-    dtype = field.type
-    if as_text or pa.types.is_null(dtype) or pa.types.is_binary(dtype):
-        return pa.string()
-    return pa.float64() if pa.types.is_integer(dtype) else dtype
-
-
-def _is_text(dtype: pa.DataType) -> bool:
-    types = pa.types
-    return types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)

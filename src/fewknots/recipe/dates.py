@@ -15,10 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..data import cells
+from ..data.cells import Read
 from ..data.sources import Place
 from ..exceptions import DataError, ModelFileError
-from .header import field, finite, optional, text, texts
-from .numbers import unforeseen
+from .header import field, finite, flag, optional, text, texts
+from .profile import Holds
+from .reasons import Reasons, missing, not_a, refuse_other_cells
 
 _MICROSECONDS_A_DAY = 86_400e6
 DAYS_A_YEAR = 365.2425
@@ -36,6 +39,7 @@ class Date:
     circles: tuple[str, ...]
     fill: float | None  # in days since 1970; None where no moment was missing
     zone: str | None
+    words_are_gaps: bool = False  # whether text that is no date counts as missing
 
     kind = "date"
 
@@ -46,14 +50,12 @@ class Date:
             names += [f"{self.name}: {circle} (sin)", f"{self.name}: {circle} (cos)"]
         return tuple(names) if self.fill is None else (*names, f"{self.name} (missing)")
 
-    def csv_type(self, guessed: pa.DataType) -> pa.DataType:
-        return pa.string() if pa.types.is_null(guessed) else guessed
-
-    def encode(self, column: pa.Array, features: np.ndarray, place: Place) -> None:
-        days = as_days(column, self.name, self.zone, place)
+    def encode(self, column: pa.Array, features: np.ndarray, place: Place) -> Reasons:
+        days, unreadable = as_days(column, self.name, self.zone, place)
+        reasons = {} if self.words_are_gaps else not_a("date", column, self.name, unreadable)
         absent = np.isnan(days)
-        if absent.any() and self.fill is None:
-            raise unforeseen(self.name, place.row(int(np.argmax(absent))))
+        if self.fill is None:
+            reasons = missing(self.name, absent) | reasons
         features[:, 0] = days
         for number, circle in enumerate(self.circles):
             turns = _turns(circle, days)
@@ -63,32 +65,45 @@ class Date:
             features[absent] = 0.0
             features[absent, 0] = self.fill
             features[:, -1] = absent
+        return reasons
 
     def header(self) -> dict[str, Any]:
         circles = list(self.circles)
-        return {"name": self.name, "circles": circles, "fill": self.fill, "zone": self.zone}
+        said = {"words_are_gaps": True} if self.words_are_gaps else {}
+        return {
+            "name": self.name,
+            "circles": circles,
+            "fill": self.fill,
+            "zone": self.zone,
+        } | said
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "Date":
         circles = texts(header, "circles")
         if not set(circles) <= set(CIRCLES):
             raise ModelFileError(f"its recipe has circles other than {', '.join(CIRCLES)}.")
-        name = field(header, "name", str)
-        return cls(name, circles, optional(header, "fill", finite), optional(header, "zone", text))
+        name, words_are_gaps = field(header, "name", str), flag(header, "words_are_gaps")
+        fill, zone = optional(header, "fill", finite), optional(header, "zone", text)
+        return cls(name, circles, fill, zone, words_are_gaps)
 
 
 class DateLearner:
     """Sees a column once, to learn a `Date` from it."""
 
-    def __init__(self, name: str, zone: str | None) -> None:
-        self._name, self._zone = name, zone
-        self._sum, self._present, self._absent = 0.0, 0, 0
+    kind = Date.kind
+
+    def __init__(self, name: str, zone: str | None, words_are_gaps: bool = False) -> None:
+        self._name, self._zone, self._words_are_gaps = name, zone, words_are_gaps
+        self._sum, self._present, self._absent, self._words = 0.0, 0, 0, 0
         self._first, self._last = np.inf, -np.inf
         self._has_times = False
 
     def add(self, column: pa.Array, place: Place) -> None:
         """Take note of these rows."""
-        days = as_days(column, self._name, self._zone, place)
+        days, unreadable = as_days(column, self._name, self._zone, place)
+        if not self._words_are_gaps:
+            refuse_other_cells(not_a("date", column, self._name, unreadable), self._name, place)
+        self._words += int(unreadable.sum())
         present = days[~np.isnan(days)]
         self._absent += len(days) - len(present)
         if len(present) == 0:
@@ -102,6 +117,10 @@ class DateLearner:
     def learned(self, n_rows: int) -> "Date | str":
         """What was learned, or why the column cannot be used."""
         if self._present == 0:
+            if self._words:
+                raise DataError(
+                    f"column {self._name!r} holds no date such as 2024-12-31 in any row."
+                )
             return "has no value in any row"
         if self._first == self._last and not self._absent:
             return "never changes"
@@ -110,11 +129,27 @@ class DateLearner:
         if self._has_times:
             circles.append("time of day")
         fill = self._sum / self._present if self._absent else None
-        return Date(self._name, tuple(circles), fill, self._zone)
+        return Date(self._name, tuple(circles), fill, self._zone, self._words_are_gaps)
+
+    def holds(self) -> Holds:
+        """What was seen."""
+        if self._present == 0:
+            return Holds("", self._absent)
+        first, last = (_shown(days, self._has_times) for days in (self._first, self._last))
+        notes = (f"{self._words:,} cells are no dates: gaps",) if self._words else ()
+        return Holds(f"{first} to {last}", self._absent, notes)
+
+    def sample(self, column: pa.Array, place: Place) -> np.ndarray:
+        """These rows as numbers, to compare them with the target."""
+        return as_days(column, self._name, self._zone, place).values
 
 
-def as_days(column: pa.Array, name: str, zone: str | None, place: Place) -> np.ndarray:
-    """Days since the beginning of 1970, NaN where a moment is missing."""
+def as_days(column: pa.Array, name: str, zone: str | None, place: Place) -> Read:
+    """Days since the beginning of 1970, NaN where a moment is missing or cannot be read."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if cells.is_text(column.type):
+        return _written_days(column.cast(pa.large_string()), zone)
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
         # pyarrow would take 2024 for so many microseconds
         raise DataError(
@@ -134,7 +169,25 @@ def as_days(column: pa.Array, name: str, zone: str | None, place: Place) -> np.n
         ) from error
     absent = pc.is_null(moments).to_numpy(zero_copy_only=False)
     microseconds = moments.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    return np.where(absent, np.nan, microseconds / _MICROSECONDS_A_DAY)
+    days = np.where(absent, np.nan, microseconds / _MICROSECONDS_A_DAY)
+    return Read(days, np.zeros(len(days), bool))
+
+
+def _written_days(column: pa.Array, zone: str | None) -> Read:
+    """Moments written with a distance to Greenwich as the clocks in `zone` show them."""
+    read = cells.moments(column)
+    if zone in (None, "UTC"):
+        return read
+    days, there = read.values.copy(), cells.have_zone(column) & ~np.isnan(read.values)
+    microseconds = np.round(days[there] * _MICROSECONDS_A_DAY).astype(np.int64)
+    local = pc.local_timestamp(pa.array(microseconds).cast(pa.timestamp("us", zone)))
+    days[there] = local.cast(pa.int64()).to_numpy(zero_copy_only=False) / _MICROSECONDS_A_DAY
+    return Read(days, read.unreadable)
+
+
+def _shown(days: float, with_time: bool) -> str:
+    moment = np.datetime64("1970-01-01T00:00:00") + np.timedelta64(round(days * 86_400), "s")
+    return str(moment.astype("datetime64[m]" if with_time else "datetime64[D]")).replace("T", " ")
 
 
 def _turns(circle: str, days: np.ndarray) -> np.ndarray:

@@ -37,6 +37,11 @@ def text(header: dict[str, Any], name: str) -> str:
     return field(header, name, str)
 
 
+def flag(header: dict[str, Any], name: str) -> bool:
+    """True or false; a file from before there was such an entry says false."""
+    return field(header, name, bool) if name in header else False
+
+
 def texts(header: dict[str, Any], name: str) -> tuple[str, ...]:
     """A list of texts."""
     values = field(header, name, list)

@@ -4,6 +4,7 @@ The same label looks different in different files: true in Parquet, True in a CS
 labels are compared by their text, in which all of these agree with themselves.
 """
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,12 +13,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ..data.cells import is_gap, labels
 from ..data.label_codes import LabelCodes
 from ..data.row_checks import missing_value
 from ..data.sources import Place
 from ..data.table_columns import label_kind
 from ..exceptions import DataError, ModelFileError
 from .header import field
+from .profile import ColumnProfile
+from .reasons import Reasons
 
 Label = bool | int | float | str
 _LABEL_KINDS = ("numbers", "text", "nothing")
@@ -33,11 +37,22 @@ class Labels:
 
     def codes(self, column: pa.Array, place: Place) -> np.ndarray:
         """1 where a label is the positive one, 0 where it is the other."""
-        texts, _ = _texts(column, self.target, place)
+        codes, reasons = self.codes_where_known(column, place)
+        if reasons:
+            raise missing_value(f"column {self.target!r}", place.row(min(reasons)))
+        return codes
+
+    def codes_where_known(self, column: pa.Array, place: Place) -> tuple[np.ndarray, Reasons]:
+        """The same, and which rows have no label (their code is 0); a third label is an error."""
         known = np.array([label_text(self.negative), label_text(self.positive)], object)
+        texts, _, absent = _texts(column, self.target, place)
+        gaps = [text for text in set(texts) - set(known) if is_gap(text)]
+        absent |= np.isin(texts, gaps)
         codes = LabelCodes(f"column {self.target!r}", known)
-        codes.codes(texts, place)  # for its errors
-        return (texts == known[1]).astype(np.int64)
+        codes.codes(np.where(absent, known[0], texts), place)  # for its errors
+        reason = f"column {self.target!r} has no label"
+        reasons = dict.fromkeys(map(int, np.flatnonzero(absent)), reason)
+        return (texts == known[1]).astype(np.int64), reasons
 
     def header(self) -> dict[str, Any]:
         """The labels as JSON."""
@@ -62,12 +77,26 @@ class LabelLearner:
         self._target = target
         self._codes = LabelCodes(f"column {target!r}", None)
         self._values: dict[str, Label] = {}
+        self._counts: Counter[str] = Counter()
 
-    def add(self, column: pa.Array, place: Place) -> None:
-        """Take note of these rows; a third label is an error that says where it is."""
-        texts, values = _texts(column, self._target, place)
-        self._codes.codes(texts, place)
+    def add(self, column: pa.Array, place: Place) -> np.ndarray:
+        """Take note of these rows, as 0 and 1 in order of appearance.
+
+        A third label, or none, is an error that says where it is.
+        """
+        texts, values, absent = _texts(column, self._target, place)
+        if absent.any():
+            raise missing_value(f"column {self._target!r}", place.row(int(np.argmax(absent))))
+        codes = self._codes.codes(texts, place)
         self._values = values | self._values
+        self._counts.update(texts.tolist())
+        return codes
+
+    def profile(self) -> ColumnProfile:
+        """The target's line in the table of columns."""
+        total = max(1, self._counts.total())
+        shares = [f"{text} ({count / total:.1%})" for text, count in sorted(self._counts.items())]
+        return ColumnProfile(self._target, "target", ", ".join(shares), 0)
 
     def labels(self, positive: str | None) -> Labels:
         """The two labels; without a choice the greater one (true, 1, the later word) counts."""
@@ -108,8 +137,10 @@ def _readings(text: str) -> set[str]:
     return readings
 
 
-def _texts(column: pa.Array, target: str, place: Place) -> tuple[np.ndarray, dict[str, Label]]:
-    """Each row's label as text, and what the texts stand for."""
+def _texts(
+    column: pa.Array, target: str, place: Place
+) -> tuple[np.ndarray, dict[str, Label], np.ndarray]:
+    """Each row's label as text, what the texts stand for, and which rows have none."""
     schema = pa.schema([(target, column.type)])
     if label_kind(schema, target) not in _LABEL_KINDS:
         raise DataError(
@@ -118,11 +149,15 @@ def _texts(column: pa.Array, target: str, place: Place) -> tuple[np.ndarray, dic
         )
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    values = [float(v) if isinstance(v, Decimal) else v for v in column.dictionary.to_pylist()]
+    values: list[Any] = column.dictionary.to_pylist()
+    values = [float(value) if isinstance(value, Decimal) else value for value in values]
+    if place.layout.cells_are_text:
+        values = [*labels([value or "" for value in values], place.layout.decimal)]
     codes = column.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
     # An empty field of a CSV's text column is an empty text, and means that there is no label.
     absent = np.array([value is None or value == "" or value != value for value in values] + [True])
-    if absent[codes].any():
-        raise missing_value(f"column {target!r}", place.row(int(np.argmax(absent[codes]))))
     texts = np.array([*map(label_text, values), ""], object)
-    return texts[codes], dict(zip(texts, values, strict=False))
+    named = {
+        text: value for text, value, gap in zip(texts, values, absent, strict=False) if not gap
+    }
+    return texts[codes], named, absent[codes]

@@ -12,6 +12,7 @@ from ..data.table_columns import check_presence
 from ..exceptions import ModelFileError
 from .columns import KINDS, Column
 from .header import field
+from .reasons import Reasons, joined, refuse
 
 
 @dataclass(frozen=True)
@@ -32,25 +33,34 @@ class Recipe:
 
     def encode(self, table: "pa.RecordBatch | pa.Table", place: Place) -> np.ndarray:
         """The features of all rows; `place` is where errors say that the rows come from."""
+        features, reasons = self.encode_what_can_be(table, place)
+        if reasons:
+            refuse(reasons, place)
+        return features
+
+    def encode_what_can_be(
+        self, table: "pa.RecordBatch | pa.Table", place: Place
+    ) -> tuple[np.ndarray, Reasons]:
+        """The features of all rows, and why some of them have none (theirs are zero)."""
         check_presence(table.schema, place.name, self.names)
         features = np.empty((table.num_rows, len(self.feature_names)))
+        reasons: Reasons = {}
         done = 0
         for batch in table.to_batches() if isinstance(table, pa.Table) else [table]:
             rows = features[done : done + batch.num_rows]
+            found: Reasons = {}
             first = 0
             for column in self.columns:
                 beyond = first + len(column.feature_names)
-                column.encode(batch.column(column.name), rows[:, first:beyond], place.row(done))
+                own = column.encode(
+                    batch.column(column.name), rows[:, first:beyond], place.row(done)
+                )
+                found = joined(found, own)
                 first = beyond
+            rows[list(found)] = 0.0
+            reasons |= {done + row: reason for row, reason in found.items()}
             done += batch.num_rows
-        return features
-
-    def csv_type(self, guessed: pa.Field) -> pa.DataType:
-        """The type to read a CSV's column as. Those that are not used are left as they stand."""
-        for column in self.columns:
-            if column.name == guessed.name:
-                return column.csv_type(guessed.type)
-        return pa.string()
+        return features, reasons
 
     def header(self) -> dict[str, Any]:
         """The recipe as JSON."""

@@ -16,10 +16,13 @@ import pyarrow.compute as pc
 from ..data.sources import Place
 from ..exceptions import DataError
 from .header import field, texts
+from .profile import Holds
+from .reasons import Reasons
 
 MOST_LEVELS = 50  # with a feature of their own
 _MOST_COUNTED = 100_000  # different texts in one column, which bounds the memory
 _MOST_BYTES = 2**26  # of all of them together
+_SHOWN, _LETTERS = 3, 20  # levels in a profile, and letters of each
 _A_FEW_ROWS = 10  # a level in fewer rows is rare, in a small table one in fewer than 1 %
 
 
@@ -38,16 +41,14 @@ class Text:
         names = [f"{self.name}={level or '(missing)'}" for level in self.levels]
         return (*names, f"{self.name}=(other)") if self.pooled else tuple(names)
 
-    def csv_type(self, guessed: pa.DataType) -> pa.DataType:
-        return pa.string()
-
-    def encode(self, column: pa.Array, features: np.ndarray, place: Place) -> None:
+    def encode(self, column: pa.Array, features: np.ndarray, place: Place) -> Reasons:
         words = as_words(column, self.name, place)
         codes = pc.index_in(words, pa.array(self.levels, words.type)).fill_null(len(self.levels))
         rows, codes = np.arange(len(words)), codes.to_numpy(zero_copy_only=False)
         known = codes < features.shape[1]  # without a pool the others have no feature
         features[:] = 0.0
         features[rows[known], codes[known]] = 1.0
+        return {}
 
     def header(self) -> dict[str, Any]:
         return {"name": self.name, "levels": list(self.levels), "pooled": self.pooled}
@@ -62,8 +63,10 @@ class Text:
 class TextLearner:
     """Sees a column once and counts its levels, as long as there are not too many."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    kind = Text.kind
+
+    def __init__(self, name: str, notes: tuple[str, ...] = ()) -> None:
+        self._name, self._notes = name, notes
         self._counts: Counter[str] | None = Counter()
         self._bytes = 0
 
@@ -91,6 +94,23 @@ class TextLearner:
         if not common:
             return f"holds {len(self._counts):,} different texts, each in next to no row"
         return Text(self._name, tuple(sorted(common)), len(common) < len(self._counts))
+
+    def holds(self) -> Holds:
+        """What was seen."""
+        if self._counts is None:
+            return Holds(f"more than {_MOST_COUNTED:,} levels", 0, self._notes)
+        levels = [word for word, _ in self._counts.most_common(_SHOWN + 1) if word][:_SHOWN]
+        count = len(self._counts) - ("" in self._counts)
+        names = ", ".join(
+            word if len(word) <= _LETTERS else word[:_LETTERS] + "..." for word in levels
+        )
+        shown = f"{count:,} level{'s' if count != 1 else ''}: {names}"
+        return Holds(shown + (", ..." if count > _SHOWN else ""), self._counts[""], self._notes)
+
+    def sample(self, column: pa.Array, place: Place) -> np.ndarray:
+        """One number for each different text, to compare rows with the target."""
+        words = as_words(column, self._name, place).to_pylist()
+        return np.array([hash(word) for word in words], np.float64)
 
 
 def as_words(column: pa.Array, name: str, place: Place) -> pa.Array:

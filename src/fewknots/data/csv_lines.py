@@ -1,0 +1,54 @@
+"""Which line of a CSV a row begins at, as an editor numbers them: the header is in line 1.
+
+Empty lines are no rows, and a cell with a line break makes a row of several lines. So the lines are
+counted, from the beginning of the file, when a message needs one: hardly ever.
+"""
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from .csv_dialect import Dialect
+
+
+@dataclass(frozen=True)
+class CsvLayout:
+    """Rows known by their line, cells that are all text."""
+
+    path: Path
+    dialect: Dialect
+
+    cells_are_text = True
+    note = ""
+
+    @property
+    def decimal(self) -> str:
+        return self.dialect.decimal
+
+    def row_name(self, row: int) -> str:
+        """The line in which the row begins, or its number where lines cannot be counted."""
+        try:
+            line = line_of_row(self.path, self.dialect, row)
+        except (csv.Error, OSError, EOFError):  # a very long field; a file that is cut off
+            line = None
+        return f"row {row + 1} below the header" if line is None else f"line {line}"
+
+
+def line_of_row(path: Path, dialect: Dialect, row: int) -> int | None:
+    """The line of the row with this number from 0; None where the file ends before it."""
+    with pa.input_stream(path) as stream:
+        text = io.TextIOWrapper(
+            io.BufferedReader(stream), dialect.encoding, errors="replace", newline=""
+        )
+        reader = csv.reader(text, delimiter=dialect.separator, quotechar=dialect.quote)
+        before = records = 0
+        for fields in reader:
+            if fields:  # an empty line has none
+                if records == row + 1:  # the header is a record too
+                    return before + 1
+                records += 1
+            before = reader.line_num
+    return None

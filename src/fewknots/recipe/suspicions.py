@@ -1,0 +1,80 @@
+"""What looks odd about a column: an identifier, a leak of the target, a code in place of a number.
+
+All of it is guessed from a sample of the rows and only ever told, never acted upon.
+"""
+
+import re
+
+import numpy as np
+
+_LEAST_ROWS = 20
+_LEAST_OF_A_CLASS = 10
+_ALMOST_ALWAYS = 0.99  # the AUC of a column that says almost everything by itself
+_ERRORS_LEFT = 0.02  # of those that the majority class makes
+_ZIP_NAME = re.compile(r"(^|[^a-z])(zip|plz|post_?code|postal|postleitzahl)([^a-z]|$|code)", re.I)
+
+
+def suspicions(
+    name: str, kind: str, leading_zeros: bool, values: np.ndarray, y: np.ndarray
+) -> tuple[str, ...]:
+    """Notes on a column, given one number a row (NaN for a gap) and labels 0 and 1."""
+    notes = []
+    if tells_the_target(values, y, ordered=kind != "text"):
+        notes.append("a leak? says the target almost by itself")
+    if is_identifier(values, kind):
+        notes.append("an identifier? every value is different")
+    elif leading_zeros:
+        notes.append("a zip code, or another code? (leading zeros)")
+    elif kind == "number" and _is_zip_code(name, values):
+        notes.append("a zip code?")
+    return tuple(notes)
+
+
+def tells_the_target(values: np.ndarray, y: np.ndarray, ordered: bool) -> bool:
+    """Whether the column alone is enough to tell the two labels apart, but for a few rows."""
+    rarer = min(int(np.sum(y == 1)), int(np.sum(y == 0)))
+    if rarer < _LEAST_OF_A_CLASS:
+        return False
+    absent = np.isnan(values)
+    if absent.any() and _errors(absent.astype(int), y) <= _ERRORS_LEFT * rarer:
+        return True
+    _, groups = np.unique(values, return_inverse=True)
+    if groups.max() + 1 <= len(y) / _LEAST_OF_A_CLASS:
+        return _errors(groups, y) <= _ERRORS_LEFT * rarer
+    return ordered and bool(max(auc := _auc(values[~absent], y[~absent]), 1 - auc) > _ALMOST_ALWAYS)
+
+
+def is_identifier(values: np.ndarray, kind: str) -> bool:
+    """Whether no value comes twice, among whole numbers or texts."""
+    present = values[~np.isnan(values)]
+    if len(present) < _LEAST_ROWS or kind not in ("number", "text"):
+        return False
+    whole = kind == "text" or bool(np.all(present == np.floor(present)))
+    return whole and len(np.unique(present)) == len(present)
+
+
+def _is_zip_code(name: str, values: np.ndarray) -> bool:
+    present = values[~np.isnan(values)]
+    if len(present) == 0 or np.any(present != np.floor(present)) or present.min() < 0:
+        return False
+    if _ZIP_NAME.search(name):
+        return True
+    five_digits = present.min() >= 10_000 and present.max() <= 99_999
+    different = len(np.unique(present))  # a measured number seldom comes again
+    return bool(five_digits and 2 < different <= len(present) / 2)
+
+
+def _errors(groups: np.ndarray, y: np.ndarray) -> int:
+    """How many rows are not of their group's more frequent label."""
+    ones, all_rows = np.bincount(groups, y == 1), np.bincount(groups)
+    return int(np.minimum(ones, all_rows - ones).sum())
+
+
+def _auc(values: np.ndarray, y: np.ndarray) -> float:
+    ones = int(np.sum(y == 1))
+    others = len(y) - ones
+    if min(ones, others) < _LEAST_OF_A_CLASS:
+        return 0.5
+    _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks = np.cumsum(counts) - (counts - 1) / 2  # equal values share the mean of their ranks
+    return float((ranks[which[y == 1]].sum() - ones * (ones + 1) / 2) / (ones * others))
