@@ -87,6 +87,7 @@ class Interruption:
     def __init__(self) -> None:
         self.seen = False
         self.can_keep = False  # whether something was learned that can be kept
+        self.keeps_nothing = False  # what is half done would be worth nothing to whoever fits
         self.held_back = False  # a program is running that must not be left in the middle
         self.waiting = False  # it came meanwhile
         self.listeners = 0  # one inside the other
@@ -96,7 +97,7 @@ class Interruption:
         if self.held_back:
             self.waiting = True
             return
-        if self.seen or not self.can_keep:
+        if self.seen or self.keeps_nothing or not self.can_keep:
             raise KeyboardInterrupt
         self.seen = True
 

@@ -6,17 +6,15 @@ again. One that failed is.
 """
 
 import json
-import signal
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import __version__
 from ..container import replacing
+from ..stopping import listening
 from .experiment import Cell, Experiment, Options, Result
 from .inputs import DataSets
 
@@ -42,7 +40,9 @@ def run_cells(
     files.mkdir(parents=True, exist_ok=True)
     identity = {name: found.sha256 for name, found in data.found.items()}
     results: dict[str, Result] = {}
-    with _interruptible():
+    with listening() as interruption:
+        # A fit ended by Ctrl-C would leave a number in the table that no other run gives.
+        interruption.keeps_nothing = True
         for done, cell in enumerate(cells):
             path = files / f"{cell.key}.json"
             made_of = {"fewknots": __version__, "settings": _as_json(cell.settings)}
@@ -106,24 +106,3 @@ def _kept(path: Path, cell: Cell, made_of: dict[str, Any]) -> Result | None:
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
     """As reading it back from a file gives it, so that a first run and a resumed one agree."""
     return json.loads(json.dumps(values, default=lambda array: array.tolist()))
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Ctrl-C raises at once, everywhere in the block.
-
-    A fit on its own takes Ctrl-C for a wish to end with what it has. Here that would leave a
-    number in the table that no other run gives.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
