@@ -158,6 +158,19 @@ def test_a_row_of_another_width_says_which_separator_was_seen(tmp_path):
         list(RawFiles(path).batches(["a"]))
 
 
+def test_line_breaks_in_cells_wherever_they_fall(tmp_path):
+    """Files are read in blocks of 256 kB, and a row may lie across two of them."""
+    path = tmp_path / "t.csv"
+    cell = "first line\nsecond; line\n" * 20
+    path.write_text("a;w\n" + "".join(f'{row};"{cell}"\n' for row in range(3000)))
+    files = RawFiles(path)
+    rows = pa.Table.from_batches([batch for batch, _ in files.batches(["a", "w"])])
+    assert rows["a"].to_pylist() == [str(row) for row in range(3000)]
+    assert set(rows["w"].to_pylist()) == {cell}
+    place = next(place for _, place in files.batches(["a"]))
+    assert str(place.row(2)) == f"{path}, line {2 + 2 * 41}"
+
+
 def test_a_quote_that_is_never_closed(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,y\n" + "3,0\n" * 20 + '"1,0\n' + "4,1\n" * 200_000)

@@ -52,6 +52,31 @@ def test_a_missing_number_is_the_mean_and_says_so():
         recipe.encode(later, HERE)
 
 
+def test_rows_that_cannot_be_encoded_leave_the_others_alone():
+    recipe, _ = learned(
+        {"x": [1.0, 2.0, 3.0], "z": [1.0, None, 3.0], "t": ["2023-01-01"] * 2 + [""]}
+    )
+    later = pa.table(
+        {
+            "x": ["1.5", "", "many", "inf", "4"],
+            "z": ["", "1", "few", "2", "1e300"],
+            "t": ["", "2023-01-05", "2023-01-06", "soon", "2023-01-07"],
+        }
+    )
+    X, reasons = recipe.encode_what_can_be(later, HERE)
+    assert np.isfinite(X).all()
+    np.testing.assert_array_equal(X[0, :3], [1.5, 2.0, 1.0])
+    assert (X[1:] == 0.0).all()
+    assert reasons == {
+        1: "column 'x' has no value, and none was missing in the rows that the model was fitted to",
+        2: "column 'x' is 'many', which is not a number; "
+        "column 'z' is 'few', which is not a number",
+        3: "column 'x' is infinite; "
+        "column 't' is 'soon', which is not a date such as 2024-12-31 or 2024-12-31 23:59",
+        4: "column 'z' is 1e+300, too large to compute with (the limit is 1e+100)",
+    }
+
+
 def test_numbers_that_cannot_be_computed_with():
     with pytest.raises(DataError, match=r"rows\.csv, row 8: column 'x' is infinite"):
         learned({"x": [1.0] * 8 + [math.inf]})
