@@ -13,6 +13,7 @@ import termios
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from fewknots import load
 
@@ -108,10 +109,11 @@ def test_progress_on_a_terminal(home, tmp_path):
     assert json.loads(out)["interrupted"] is False  # and none of it among the results
 
 
-def started(*arguments, **environment):
+def started(*arguments, on_ctrl_c="default_int_handler", **environment):
+    """As from a terminal, where Ctrl-C is heard; a background job ignores it."""
     script = (
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from fewknots.cli import main; main()"  # as from a terminal: a background job ignores it
+        f"import signal; signal.signal(signal.SIGINT, signal.{on_ctrl_c})\n"
+        "from fewknots.cli import main; main()"
     )
     return subprocess.Popen(
         [sys.executable, "-c", script, *map(str, arguments)],
@@ -123,21 +125,35 @@ def started(*arguments, **environment):
     )
 
 
-def test_ctrl_c_leaves_a_model_and_a_checkpoint(tmp_path):
+@pytest.fixture(scope="module")
+def many_rows(tmp_path_factory):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(25_000, 2))
     label = np.where(X[:, 0] ** 2 + X[:, 1] > rng.normal(size=len(X)), "in", "out")
-    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": label}).to_parquet(tmp_path / "t.parquet")
+    path = tmp_path_factory.mktemp("rows") / "t.parquet"
+    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": label}).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("on_ctrl_c", "sent", "code"),
+    [
+        ("default_int_handler", signal.SIGINT, 130),
+        ("default_int_handler", signal.SIGTERM, 143),
+        ("SIG_IGN", signal.SIGTERM, 143),
+    ],
+)
+def test_a_signal_leaves_a_model_and_a_checkpoint(many_rows, tmp_path, on_ctrl_c, sent, code):
     model, folder = tmp_path / "m.fewknots", tmp_path / "m.fewknots.checkpoint"
-    arguments = ["fit", tmp_path / "t.parquet", "-t", "y", "--inducing", 10, "--out", model]
-    process = started(*arguments, "--max-time", 100_000)
+    arguments = ["fit", many_rows, "-t", "y", "--inducing", 10, "--out", model]
+    process = started(*arguments, "--max-time", 100_000, on_ctrl_c=on_ctrl_c)
     wait_until(lambda: list(folder.glob("step-*.checkpoint")), process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     out, err = process.communicate(timeout=HANGS)
-    assert process.returncode == 130, err
+    assert process.returncode == code, err
     assert "holds what was learned by then" in err
     assert "--resume goes on" in err
-    assert "NLP" in out
+    assert "They were not scored" in out
     before = load(model).classifier.n_iter_
     assert load(model).predict_proba(pd.DataFrame({"a": [0.0], "b": [0.0]})).sum() == 1.0
 
@@ -145,6 +161,26 @@ def test_ctrl_c_leaves_a_model_and_a_checkpoint(tmp_path):
     assert done.returncode == 0, done.stderr
     assert load(model).classifier.n_iter_ >= before
     assert not folder.exists()
+
+
+def test_resume_says_that_a_small_table_is_fitted_anew(home, tmp_path):
+    table = pd.DataFrame({"a": np.arange(60.0), "y": np.arange(60) % 7 > 2})
+    table.to_csv(tmp_path / "small.csv", index=False)
+    out = tmp_path / "m.fewknots"
+    done = run("fit", tmp_path / "small.csv", "-t", "y", "--out", out, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert "the fit begins anew" in done.stderr
+
+
+def test_without_time_a_model_comes_out_all_the_same(many_rows, tmp_path):
+    out = tmp_path / "m.fewknots"
+    limits = ["--max-time", "0.001", "--holdout", "0.4", "--inducing", 10, "--json"]
+    done = run("fit", many_rows, "-t", "y", "--out", out, *limits)
+    assert done.returncode == 0, done.stderr
+    held_out = load(out).about["hold_out"]
+    assert held_out["scored"] == 4096 < held_out["rows"]
+    assert json.loads(done.stdout)["scores"]
+    assert load(out).classifier.max_time is None
 
 
 def unread(pipe):
