@@ -47,6 +47,10 @@ def test_fit_for_machines(fewknots, home, tmp_path):
     assert told["rows"]["learned_from"] + told["rows"]["held_out"] == 400
     assert set(told["scores"]) == {"Gaussian process", "majority class", "logistic regression"}
     assert set(told["scores"]["Gaussian process"]) == {"nlp", "brier", "error", "auc", "ece"}
+    low, high = told["gain"]["interval"]
+    assert low < told["gain"]["nlp"] < high
+    assert (told["contest"], told["stored_rows"]) == (None, 0)
+    assert "inducing points; none of them is a row of the table" in told["holds"]
     assert "Note: columns left out: 'id'" in done.err
     assert done.err.count("\n") <= 2  # and no progress
 

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from fewknots import GPClassifier, GPRegressor, container, load
 from fewknots.estimators.contest import competes
+from fewknots.estimators.stored_rows import n_rows_among
 
 RNG = np.random.default_rng(0)
 METHODS_THAT_STORE = ("full_kl", "ep", "mean_field", "laplace", "ivm", "local")
@@ -88,11 +89,12 @@ def test_moved_idle_points_are_not_rows_either(tmp_path, monkeypatch):
     """Idle inducing points go to rows, in training too."""
     from fewknots.training import full_batch
 
-    moves = []
+    moves, on_rows = [], []
 
-    def watched(*arguments):
-        Z, count = relocate(*arguments)
+    def watched(kernel, rows, *arguments):
+        Z, count = relocate(kernel, rows, *arguments)
         moves.append(count)
+        on_rows.append(n_rows_among(Z, rows))
         return Z, count
 
     relocate = full_batch.relocate
@@ -103,6 +105,7 @@ def test_moved_idle_points_are_not_rows_either(tmp_path, monkeypatch):
     clf = GPClassifier(store_rows=False, inducing_points=start, max_iter=60, random_state=0)
     clf.fit(X, y)
     assert sum(moves) > 0
+    assert sum(on_rows) == 0
     assert clf.stored_rows_ == 0
     assert rows_in_file(clf, X, tmp_path / "model") == 0
 
