@@ -13,6 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from fewknots import load
+from fewknots.cli.columns import column_table
+from fewknots.recipe.profile import ColumnProfile
 
 from ..flights_table import flights
 
@@ -113,6 +115,16 @@ def test_fit_says_what_it_took_each_column_for(fewknots, tmp_path):
     for word in ("taken as", "an identifier?", "a leak?", "never changes", "Größe"):
         assert word in before
     assert "NLP" in after  # the table comes before training, the scores after it
+
+
+def test_of_very_wide_tables_the_odd_columns_are_shown(capsys):
+    plain = [ColumnProfile(f"c{number}", "number", "0 to 1", 0) for number in range(200)]
+    odd = ColumnProfile("[bold]", "number", "1 to 9", 0, ("an identifier? every value differs",))
+    column_table([*plain, odd, ColumnProfile("y", "target", "0 (50 %), 1 (50 %)", 0)], "")
+    shown = capsys.readouterr().out
+    assert "[bold]" in shown  # the user's text is no markup
+    assert "target" in shown
+    assert "And 152 more columns; --json lists all." in shown
 
 
 def test_columns_are_corrected(office):

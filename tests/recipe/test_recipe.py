@@ -220,6 +220,7 @@ def test_a_header_holds_all_of_it():
         {"kind": "number", "name": 3, "fill": None},
         {"kind": "number", "name": "x", "fill": "nan"},
         {"kind": "number", "name": "x", "fill": math.inf},
+        {"kind": "number", "name": "x", "fill": None, "words_are_gaps": 1},
         {"kind": "text", "name": "x", "levels": "ab", "pooled": True},
         {"kind": "text", "name": "x", "levels": [1], "pooled": True},
         {"kind": "text", "name": "x", "levels": ["a"], "pooled": 1},
