@@ -8,7 +8,7 @@ here go without threads and with small buffers. That also lets pyarrow's CSV err
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.csv
@@ -16,6 +16,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from ..exceptions import DataError
+from .intact_part import intact_part
 from .sources import Place
 from .table_columns import Columns
 
@@ -74,7 +75,7 @@ class Csv:
         self._delimiter = delimiter
 
     def schema(self, path: Path, columns: Columns | None = None) -> pa.Schema:
-        with self._reader(path, pa.csv.ConvertOptions()) as reader:
+        with intact_part(path) as (text, _), self._reader(path, text) as reader:
             guessed = reader.schema
         if columns is None:
             return guessed
@@ -84,7 +85,8 @@ class Csv:
             field.with_type(_csv_type(field, numeric, columns.target)) for field in guessed
         )
         # Reading the first block with these types finds text in a feature, and in which row.
-        with self._reader(path, _converting(schema, columns.used)):
+        convert = _converting(schema, columns.used)
+        with intact_part(path) as (text, _), self._reader(path, text, convert):
             return schema
 
     def n_rows(self, path: Path) -> int | None:
@@ -93,12 +95,17 @@ class Csv:
     def batches(
         self, path: Path, schema: pa.Schema, names: Sequence[str], rows: int
     ) -> Iterator[pa.RecordBatch]:
-        with self._reader(path, _converting(schema, names)) as reader:
-            yield from reader
+        convert = _converting(schema, names)
+        with intact_part(path) as (text, raise_damage):
+            with self._reader(path, text, convert) as reader:
+                yield from reader
+            raise_damage()
 
-    def _reader(self, path: Path, convert: pa.csv.ConvertOptions) -> pa.csv.CSVStreamingReader:
+    def _reader(
+        self, path: Path, text: Any, convert: pa.csv.ConvertOptions | None = None
+    ) -> pa.csv.CSVStreamingReader:
         return pa.csv.open_csv(
-            path,
+            text,
             read_options=pa.csv.ReadOptions(use_threads=False, block_size=_block_size(path)),
             parse_options=pa.csv.ParseOptions(delimiter=self._delimiter),
             convert_options=convert,
