@@ -23,6 +23,7 @@ if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
 install_import_hook("fewknots", "beartype.beartype")
@@ -32,6 +33,9 @@ from fewknots.precision import computing_in  # noqa: E402  (after the hook, to b
 from .ida import write_ida_file  # noqa: E402
 from .memory import ProgramStore  # noqa: E402
 
+# An example may take its time: the machine may be busy with other work.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 _STORE = ProgramStore()
 
 

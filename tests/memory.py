@@ -14,15 +14,15 @@ from pathlib import Path
 import jax
 
 MB = 2**20
-_MOST = 900 * MB  # when a program is worth dropping; 600 are Python's modules
+_MOST = 900 * MB  # of which 600 are modules, not programs
 _LEAST_GROWTH = 200 * MB  # since the last time: what else is held cannot be dropped
 
 
 class ProgramStore:
     """The programs of this process."""
 
-    def __init__(self) -> None:
-        self._limit = _MOST
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = self._limit = most
 
     def drop_if_many(self) -> None:
         """Forget all programs if the process has grown beyond its limit."""
@@ -31,7 +31,7 @@ class ProgramStore:
         jax.clear_caches()
         gc.collect()
         give_back()
-        self._limit = max(_MOST, resident() + _LEAST_GROWTH)
+        self._limit = max(self._most, resident() + _LEAST_GROWTH)
 
 
 def resident() -> int:

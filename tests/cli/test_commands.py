@@ -73,7 +73,7 @@ def test_large_files_stream_without_being_asked(fewknots, home, tmp_path, monkey
         lambda self, *rows: (streamed.append(True), fit_stream(self, *rows))[1],
     )
     out = tmp_path / "m.fewknots"
-    arguments = ["fit", home / "flights.parquet", "-t", "late", "--inducing", 10, "--max-time", 2]
+    arguments = ["fit", home / "flights.parquet", "-t", "late", "--inducing", 10]
     done = fewknots(*arguments, "--out", out, "--json")
     assert done.code == 0, done.err
     assert streamed

@@ -1,7 +1,6 @@
 """Clients: of a scheduler somewhere, of workers on this machine."""
 
 import os
-import time
 
 import pytest
 
@@ -13,14 +12,16 @@ from .processes import free_port
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "nowhere"])
-def test_a_wrong_address_is_told_soon(address):
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [("tcp://127.0.0.1:{port}", "after 5 s"), ("nowhere", "missing port number")],
+)
+def test_a_wrong_address_is_told_soon(address, why):
+    """After five seconds, not after Dask's thirty; at once if there is nobody to ask."""
     address = address.format(port=free_port())
-    began = time.monotonic()
-    message = rf"no Dask scheduler answers at {address}.*tcp://host"
+    message = rf"no Dask scheduler answers at {address} .*{why}.*tcp://host"
     with pytest.raises(ClusterError, match=message), connected(address):
         pass
-    assert time.monotonic() - began < 15.0
 
 
 def test_local_workers_are_gone_afterwards():

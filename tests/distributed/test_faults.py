@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from contextlib import suppress
 
 import dask
@@ -12,7 +13,7 @@ from fewknots import GPClassifier
 from fewknots.distributed.stragglers import Standing, others_are_quicker, slow_workers
 from fewknots.exceptions import ClusterError, ClusterWarning, DataError
 
-from ..waiting import HANGS
+from ..waiting import HANGS, wait_until
 from .conftest import SETTINGS, cut, rows
 from .processes import cluster_of_processes
 
@@ -84,20 +85,20 @@ def test_a_worker_that_stands_still_does_not_stall_a_round(two_workers, undistur
     assert_same(fitted, undisturbed)
 
 
-def sleeping(seconds, most_times):
-    """Makes a worker sleep before its sums, so many times; its process still answers."""
+def held_up(until):
+    """Makes a worker wait for a file, once, before its sums; its process still answers."""
 
     def make_slow():
         import time
 
         from fewknots.distributed import workers
 
-        quick, left = workers.sums_at, [most_times]
+        quick, begun = workers.sums_at, []
 
         def slow(*question):
-            left[0] -= 1
-            if left[0] >= 0:
-                time.sleep(seconds)
+            begun.append(question)
+            while len(begun) == 1 and not until.exists():
+                time.sleep(0.05)
             return quick(*question)
 
         workers.sums_at = slow
@@ -106,11 +107,11 @@ def sleeping(seconds, most_times):
 
 
 @pytest.mark.filterwarnings(OTHER_WORDS)
-def test_a_worker_whose_task_hangs_does_not_stall_a_round(two_workers, undisturbed):
+def test_a_worker_whose_task_hangs_does_not_stall_a_round(two_workers, undisturbed, tmp_path):
     address = next(iter(two_workers.scheduler_info()["workers"]))
 
     def hang():
-        two_workers.run(sleeping(3600, 1), workers=[address])
+        two_workers.run(held_up(tmp_path / "never"), workers=[address])
 
     struck_off = rf"worker {address} was struck off: it has been at one task for \d+ s"
     clf = GPClassifier(**SETTINGS, callback=at_iteration(3, hang))
@@ -132,22 +133,32 @@ def test_a_worker_that_hangs_while_loading_does_not_stall_the_fit(two_workers, u
 
     two_workers.run(hang_in_load, workers=[address])
     struck_off = rf"worker {address} was struck off: it has been at one task for \d+ s"
-    impatient = IMPATIENT | {"fewknots.straggler-seconds": 0.4}  # ten times that at first
+    # ten times that while rows are loaded; afterwards many times what a round takes here
+    impatient = {"fewknots.straggler-seconds": 0.6, "fewknots.straggler-times": 100.0}
     with dask.config.set(impatient), pytest.warns(ClusterWarning, match=struck_off):
         fitted = GPClassifier(**SETTINGS).fit(*cut(*rows(), 4))
     assert_same(fitted, undisturbed)
 
 
-def test_nobody_is_struck_off_when_all_are_slow(two_workers, undisturbed):
-    """But the user is told."""
+def test_nobody_is_struck_off_when_all_are_slow(two_workers, undisturbed, tmp_path):
+    """But the user is told; and only then they go on."""
     before = two_workers.run(os.getpid)
 
-    def slow_down():
-        two_workers.run(sleeping(4, 1))
+    def let_go():
+        wait_until(lambda: any("still waiting" in str(one.message) for one in told.list))
+        (tmp_path / "go on").touch()
 
+    def slow_down():
+        two_workers.run(held_up(tmp_path / "go on"))
+        release.start()
+
+    release = threading.Thread(target=let_go)
     clf = GPClassifier(**SETTINGS, callback=at_iteration(3, slow_down))
-    with dask.config.set(IMPATIENT), pytest.warns(ClusterWarning, match="still waiting") as told:
+    # who is heard of a little later than the other is not the quicker one
+    patient = IMPATIENT | {"fewknots.straggler-seconds": 6.0}
+    with dask.config.set(patient), pytest.warns(ClusterWarning, match="still waiting") as told:
         fitted = clf.fit(*cut(*rows(), 4))
+    release.join()
     assert not [one for one in told if "struck off" in str(one.message)]
     assert two_workers.run(os.getpid) == before
     assert_same(fitted, undisturbed)

@@ -1,5 +1,6 @@
 """method="auto" above 2000 rows: the better of two methods on held-out rows."""
 
+import time
 import warnings
 
 import numpy as np
@@ -30,7 +31,7 @@ def plane(n=N):
 
 @pytest.fixture(scope="module")
 def among_heaps():
-    return GPClassifier(random_state=0, max_time=20).fit(*heaps())
+    return GPClassifier(random_state=0).fit(*heaps())
 
 
 def test_neighbours_win_where_structure_is_fine(among_heaps):
@@ -45,7 +46,7 @@ def test_neighbours_win_where_structure_is_fine(among_heaps):
 
 def test_inducing_points_win_where_it_is_smooth():
     X, y = plane()
-    clf = GPClassifier(random_state=0, max_time=20).fit(X, y)
+    clf = GPClassifier(random_state=0).fit(X, y)
     assert clf.method_ == "sparse_kl"
     assert clf.contest_["sparse_kl"] < clf.contest_["local"]
     assert clf.evidence_is_bound_
@@ -77,10 +78,16 @@ def test_a_callback_that_stops_ends_the_contest():
     assert clf.contest_gain_ is None  # nobody to compare with
 
 
-def test_a_short_time_is_shared_and_a_run_can_be_taken_up(tmp_path):
+@pytest.fixture
+def own_clock(monkeypatch):
+    """A clock that runs while this process works: what else the machine does takes no time."""
+    monkeypatch.setattr(time, "perf_counter", time.process_time)
+
+
+def test_a_short_time_is_shared_and_a_run_can_be_taken_up(own_clock, tmp_path):
     """Neither may use up what is meant for both; each keeps itself in a folder of its own."""
     X, y = plane(20_500)
-    options = {"random_state": 0, "max_time": 4, "checkpoint": tmp_path}
+    options = {"random_state": 0, "max_time": 6, "checkpoint": tmp_path}
     clf = GPClassifier(**options).fit(X, y)
     assert clf.contest_["sparse_kl"] < 0.6  # it has learned something
     assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "sparse_kl"]

@@ -63,7 +63,7 @@ class _Fitted:
 
     def __init__(self, **options):
         self.table, self.y = _table(**options)
-        learner = RecipeLearner(self.table.schema, self.table.column_names)
+        learner = RecipeLearner(self.table.schema, self.table.column_names, {}, from_csv=False)
         for batch in self.table.to_batches():
             learner.add(batch, HERE)
         self.recipe = learner.recipe()
@@ -207,7 +207,7 @@ def test_hours_and_moments_of_one_day():
     moments = [_MONDAY + timedelta(minutes=int(m)) for m in rng.integers(1440, size=60)]
     late = np.array([moment.hour >= 12 for moment in moments]).astype(int)
     table = pa.table({"at": pa.array(moments, pa.timestamp("us"))})
-    learner = RecipeLearner(table.schema, ["at"])
+    learner = RecipeLearner(table.schema, ["at"], {}, from_csv=False)
     learner.add(table.to_batches()[0], HERE)
     recipe = learner.recipe()
     X = recipe.encode(table, HERE)

@@ -71,7 +71,7 @@ def of_a_table():
     score = np.array(columns["measure_0"]) + 2.0 * (sector == "Retail")
     score = score + 2.0 * np.sin(2 * np.pi * days / 365.25)
     y = np.where(score + 0.5 * rng.normal(size=n) > 0.7, "yes", "no")
-    learner = RecipeLearner(table.schema, table.column_names)
+    learner = RecipeLearner(table.schema, table.column_names, {}, from_csv=False)
     for batch in table.to_batches():
         learner.add(batch, Place("table"))
     recipe = learner.recipe()

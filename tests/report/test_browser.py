@@ -7,6 +7,7 @@ import pytest
 
 from fewknots.report import write_report
 
+from ..waiting import HANGS
 from .conftest import LONG
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.skipif(_CHROMIUM is None, reason="needs chromium (apt i
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=_CHROMIUM)
+        browser = driver.chromium.launch(executable_path=_CHROMIUM, timeout=HANGS * 1000)
         yield browser
         browser.close()
 
@@ -46,6 +47,7 @@ def open_page(browser, address):
 
     def opened(width=1200, address=address, **options):
         context = browser.new_context(viewport={"width": width, "height": 900}, **options)
+        context.set_default_timeout(HANGS * 1000)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))

@@ -19,8 +19,8 @@ X = RNG.normal(size=(600, 2))
 y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 - 1.0 + 0.3 * RNG.normal(size=600) > 0
 
 # It may be told to die some time after its first checkpoint: at any point of a chunk, of a score or
-# of writing the next. The time is that of its own work, so other work on the machine does not
-# matter, and a signal without a handler ends it as suddenly as SIGKILL.
+# of writing the next. The time is that of its own work, so what else the machine does is nothing
+# to it, and a signal without a handler ends it as suddenly as SIGKILL.
 SCRIPT = """
 import signal, sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Minibatch training: its estimate is unbiased, its end is near the full batch's, it survives."""
 
-import time
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -104,9 +102,8 @@ def test_weights_count_in_expectation():
 
 def test_time_is_kept():
     small(max_time=1.0, max_iter=200).fit(X, y)  # compiled
-    started = time.perf_counter()
     clf = small(max_time=1.0, max_iter=1_000_000).fit(X, y)
-    assert time.perf_counter() - started < 20.0
+    assert np.all(clf.history_["seconds"][:-1] < 1.0)  # nothing was begun after that
     assert clf.n_iter_ < 1_000_000
     assert clf.converged_
 

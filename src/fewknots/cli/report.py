@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .contents import contents_in_words
 from .inputs import check_model, check_sources
 from .models import load_table_model
 from .options import (
@@ -93,6 +94,7 @@ def command(
             "n_rows": fitted.n_rows,
             "model_file": model.name,
             "checked_on": _checked_on(to_score, len(labels)),
+            "holds": contents_in_words(fitted.classifier, fitted),
         },
     )
     if as_json:

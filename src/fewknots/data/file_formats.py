@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.csv
@@ -19,6 +19,7 @@ import pyarrow.parquet
 from ..exceptions import DataError
 from .csv_dialect import Dialect
 from .csv_lines import CsvLayout
+from .intact_part import intact_part
 from .sources import Counted, Layout, Place
 
 # A Parquet column of a row group is read through a window of this size, not all at once.
@@ -85,7 +86,7 @@ class Csv:
     dialect: Dialect
 
     def schema(self, path: Path) -> pa.Schema:
-        with self._reader(path, pa.csv.ConvertOptions()) as reader:
+        with intact_part(path) as (text, _), self._reader(path, text) as reader:
             names = reader.schema.names
         return pa.schema([(name, pa.string()) for name in names])
 
@@ -100,15 +101,19 @@ class Csv:
     ) -> Iterator[pa.RecordBatch]:
         types = dict.fromkeys(names, pa.string())
         convert = pa.csv.ConvertOptions(include_columns=list(names), column_types=types)
-        with self._reader(path, convert) as reader:
-            yield from reader
+        with intact_part(path) as (text, raise_damage):
+            with self._reader(path, text, convert) as reader:
+                yield from reader
+            raise_damage()
 
-    def _reader(self, path: Path, convert: pa.csv.ConvertOptions) -> pa.csv.CSVStreamingReader:
+    def _reader(
+        self, path: Path, text: Any, convert: pa.csv.ConvertOptions | None = None
+    ) -> pa.csv.CSVStreamingReader:
         dialect = self.dialect
         # pyarrow leaves out the mark at the beginning of UTF-8 by itself
         encoding = "utf8" if dialect.encoding in ("utf-8", "utf-8-sig") else dialect.encoding
         return pa.csv.open_csv(
-            path,
+            text,
             read_options=pa.csv.ReadOptions(
                 use_threads=False, block_size=_block_size(path), encoding=encoding
             ),
