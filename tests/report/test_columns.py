@@ -97,6 +97,15 @@ def test_the_card_speaks_in_sentences(text):
     assert "held out" not in text
 
 
+def test_the_card_takes_the_word_of_who_knows_what_is_in_the_file(fitted, tmp_path):
+    about = {"holds": "8 inducing points; none of them is a row of the table."}
+    write_report(tmp_path / "a.html", *fitted, about=about)
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    said = "The model file holds 8 inducing points; none of them is a row of the table. It contains"
+    assert said in text
+    assert "<dt>Holds" not in text
+
+
 def test_a_small_difference_on_a_few_rows_is_left_open(moons):
     _, y = moons
     y = y[:45]

@@ -72,7 +72,7 @@ def over_the_day(rows: Nameless, one: Input) -> Effect | None:
     hours = np.linspace(0.0, _HOURS, POINTS + 1)
     just_before = np.minimum(hours / _HOURS, 1.0 - 1e-9)  # 24:00 is still that day
     band = averaged(rows, one, _encoded(one, days + just_before[:, None]))
-    return Effect(f"{one.name}: hour of the day", "number", hours, *band, False)
+    return Effect(f"{one.name}: time of day", "hour", hours, *band, False)
 
 
 def _days_and_times(

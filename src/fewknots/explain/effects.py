@@ -40,7 +40,7 @@ class Effect(NamedTuple):
     """The curve of one column."""
 
     name: str
-    kind: str  # "number", "boolean", "date" or "text"
+    kind: str  # "number", "boolean", "date", "hour" (of the day) or "text"
     values: Float[np.ndarray, " V"]  # numbers, days since 1970, or the numbers of the levels
     probability: Float[np.ndarray, " V"]
     low: Float[np.ndarray, " V"]

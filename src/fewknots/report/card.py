@@ -14,7 +14,7 @@ from .numbers import cell, counted, percent, short
 from .tables import facts, table
 
 _PACKAGES = ("jax", "numpy", "scikit-learn", "scipy")
-_SAID_ELSEWHERE = ("target", "n_rows", "model_file", "checked_on", "n_files")
+_SAID_ELSEWHERE = ("target", "n_rows", "model_file", "checked_on", "n_files", "holds")
 _FILES_NAMED = 3
 _MOST = 300  # characters of a value that is not ours
 
@@ -97,6 +97,9 @@ def _how_good(evidence: Evidence) -> str:
 
 
 def _in_the_file(evidence: Evidence) -> str:
+    safe = "It contains no program; loading it runs nothing."
+    if holds := evidence.about.get("holds"):
+        return f"The model file holds {str(holds).rstrip('.')}. {safe}"
     classifier = evidence.classifier
     points = len(classifier.posterior_.points)
     if classifier.method_ == "local" or points == evidence.about.get("n_rows"):
@@ -106,8 +109,7 @@ def _in_the_file(evidence: Evidence) -> str:
     return (
         "The model file contains the kernel, what the model learned, and the names of the columns "
         "and of the levels of texts. "
-        f"{rows}: give it only to those who may see such rows. It contains no program; loading "
-        "it runs nothing."
+        f"{rows}: give it only to those who may see such rows. {safe}"
     )
 
 

@@ -11,11 +11,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from .evidence import Evidence
+from .labels import label
 from .markup import Markup, element, join
 from .numbers import percent
 from .tables import boxed
 
 _QUANTILES = 101
+_IN_A_HEADING = 24  # characters
 
 
 class Thresholds(NamedTuple):
@@ -56,7 +58,7 @@ def confusion(evidence: Evidence) -> Markup:
         value=half,
         aria_valuetext="0.5",
     )
-    label = element(
+    sentence = element(
         "label",
         f"A row is called {evidence.labels[1]} if its probability is above ",
         element("output", "0.5"),
@@ -64,7 +66,7 @@ def confusion(evidence: Evidence) -> Markup:
     )
     return element(
         "div",
-        element("p", label),
+        element("p", sentence),
         element(
             "div", _matrix(evidence, found, half, positives), _rates(found, half, positives, rows)
         ),
@@ -86,7 +88,7 @@ def _matrix(evidence: Evidence, found: Thresholds, at: int, positives: int) -> M
         "tr",
         element("td", ""),
         *(
-            element("th", words, scope="col", class_="number plain")
+            element("th", label(words, _IN_A_HEADING), scope="col", class_="number plain")
             for words in (f"called {positive}", f"called {negative}", "all")
         ),
     )
@@ -97,7 +99,7 @@ def _matrix(evidence: Evidence, found: Thresholds, at: int, positives: int) -> M
     body = [
         element(
             "tr",
-            element("th", name, scope="row", class_="plain"),
+            element("th", label(name, _IN_A_HEADING), scope="row", class_="plain"),
             *(
                 element("td", f"{count:,}", class_="number", data_count=key)
                 for key, count in (first, second)

@@ -59,6 +59,8 @@ def _curve(evidence: Evidence, found: Effect) -> Markup:
     x_ticks = None
     if found.kind == "date":
         x_ticks = calendar_ticks(*wide)
+    elif found.kind == "hour":
+        x_ticks = [(float(hour), f"{hour:02}:00") for hour in range(0, 25, 6)]
     elif found.separate:
         x_ticks = labelled([float(v) for v in found.values])
     axes = Axes(

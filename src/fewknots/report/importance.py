@@ -62,11 +62,11 @@ def importance_table(evidence: Evidence) -> Markup:
         loss = float(found.loss[column])
         interval = element("small", f"{_nats(low)} to {_nats(high)}")
         entry = Entry(join([_nats(loss), interval], " "), loss)
-        rows.append([one.name, one.kind, one.n_features, entry, _told(low, high)])
+        rows.append([one.name, entry, _told(low, high), one.kind, one.n_features])
     caption = "Columns, by what predictions lose without them"
     if left_out := len(evidence.order) - len(shown):
         caption += f" (the first {len(shown)}; {left_out:,} more)"
-    header = ["Column", "Kind", "Inputs of the model", "Loss, nats a row", "Does it matter?"]
+    header = ["Column", "Loss, nats a row", "Does it matter?", "Kind", "Inputs of the model"]
     note = (
         f"Means over {counted(found.n_shuffles, 'shuffle')} of {counted(found.n_rows, 'row')}, "
         "with 95 % intervals from drawing the rows anew. All inputs that were made of a column are "

@@ -68,7 +68,8 @@ def write_report(
     title : the page's heading.
     about : what else is known, shown in the model card; "target" (the column predicted), "n_rows"
         (learned from), "model_file" and "checked_on" (a sentence on where the rows come from, for
-        instance "They were held out at the fit.") have their own places.
+        instance "They were held out at the fit.") and "holds" (what of the table is in the model
+        file, for instance "20 inducing points.") have their own places.
     """
     if feature_names is None and recipe is not None:
         feature_names = recipe.feature_names
