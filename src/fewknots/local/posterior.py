@@ -17,6 +17,7 @@ from ..kernels import Kernel
 from ..likelihoods import Bernoulli
 from ..linalg import one_batch_of_solves
 from ..precision import computing_in, for_platform, one_lapack_thread
+from ..reach import check_finite
 from .model import LocalModel, latent
 from .neighbours import Search, metric, search
 
@@ -56,6 +57,7 @@ class LocalPosterior:
         if len(X) == 0:
             return mean, variance
         X = X.astype(dtype, copy=False)
+        check_finite(tuple(X.T), dtype)  # what is beyond the dtype has no neighbours
         k = min(self.n_neighbors, len(self.points))
         with computing_in(dtype), one_lapack_thread():
             with _ONE_BUILDS:
