@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .display import Display
+
 Callback = Callable[["Progress"], object]
 
 
@@ -58,7 +60,7 @@ class Reporter:
         self.interrupted = False
         self._max_time = max_time
         self._as_estimator = as_estimator
-        self._display = _Display(max_iter) if verbose else None
+        self._display = Display(max_iter) if verbose else None
         self._signals = _Interruption()
 
     def __call__(
@@ -193,41 +195,3 @@ class _Interruption:
     def leave(self) -> None:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
-
-
-class _Display:
-    """The line on the terminal."""
-
-    def __init__(self, max_iter: int) -> None:
-        from rich.console import Console  # here: only a verbose fit needs it
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
-
-        self._bar = Bar(
-            BarColumn(bar_width=10),
-            TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-        )
-        self._max_iter = max_iter
-
-    def start(self) -> None:
-        self._bar.start()
-        self._task = self._bar.add_task("fitting", total=1.0, state="compiling")
-
-    def stop(self) -> None:
-        self._bar.stop()
-
-    def show(self, now: Progress) -> None:
-        parts = [f"iteration {now.iteration}", f"bound {now.bound:.3f}"]
-        share = now.iteration / self._max_iter
-        if now.seconds_left is not None:
-            share = now.seconds / max(now.seconds + now.seconds_left, 1e-9)
-            parts += [
-                f"{now.passes:.2f} passes",
-                f"{now.rows_per_second:,.0f} rows/s",
-                f"{now.seconds_left:.0f} s left",
-            ]
-        if now.held_out_nlp is not None:
-            parts.insert(2, f"held-out NLP {now.held_out_nlp:.4f}")
-        self._bar.update(self._task, completed=share, state=", ".join(parts))

@@ -18,8 +18,9 @@ from ..paper.catalogue import EXPERIMENTS
 from ..paper.experiment import Choice, Experiment, Options
 from ..paper.folder import default_folder, reproduce
 from .cell_display import CellDisplay
+from .flags import Command, Group
 
-app = typer.Typer(help="Run one of the paper's experiments again.", add_completion=False)
+app = typer.Typer(cls=Group, help="Run one of the paper's experiments again.", add_completion=False)
 
 _INTERRUPTED = 130  # what shells expect of a command ended by Ctrl-C
 
@@ -126,4 +127,4 @@ def _parameter(choice: Choice) -> inspect.Parameter:
 
 
 for _experiment in EXPERIMENTS.values():
-    app.command(_experiment.name)(_command(_experiment))
+    app.command(_experiment.name, cls=Command)(_command(_experiment))

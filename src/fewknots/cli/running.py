@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+
+from .flags import Group
 
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 _DEBUG = "--debug"
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """Commands that Ctrl-C ends in our words; typer's own differ from version to version."""
 
     def invoke(self, ctx: Any) -> Any:
