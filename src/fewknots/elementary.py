@@ -96,3 +96,12 @@ def horner(coefficients: tuple[float, ...], x: Float[Array, "..."]) -> Float[Arr
     for coefficient in reversed(coefficients[:-1]):
         total = total * x + coefficient
     return total
+
+
+def not_below_zero(x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """Zero where rounding went below it; -∞ and NaN stay.
+
+    The difference of two numbers that overflow is NaN, or -∞ where a product and a difference are
+    one instruction. As a variance, zero instead of these would show an overflow as certainty.
+    """
+    return jnp.where((x < 0) & (x > -jnp.inf), 0.0, x)

@@ -33,6 +33,7 @@ from jaxtyping import Array, Float
 from .arrays import AnyArray
 from .data.blocks import map_blocks
 from .device_copy import KeepsDeviceCopy
+from .elementary import not_below_zero
 from .kernels import Kernel
 from .precision import compiled, computing_in, for_platform
 
@@ -172,5 +173,5 @@ def _marginals(state, X: Float[Array, "B D"]):
     kernel, points, projection, mean, shrink = state
     a = kernel(X, points) @ projection.T
     # Above zero in exact arithmetic; only rounding at a well-known point can pass below.
-    variance = jnp.maximum(kernel.diagonal(X) - jnp.square(a) @ shrink, 0.0)
+    variance = not_below_zero(kernel.diagonal(X) - jnp.square(a) @ shrink)
     return a @ mean.T, variance  # a column for each mean, if there are several

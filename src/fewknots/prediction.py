@@ -15,6 +15,7 @@ from .data.standardise import Standardiser
 from .likelihoods import Bernoulli
 from .posterior import MixturePosterior, Posterior, Then
 from .precision import computing_in
+from .reach import refusing_overflow
 
 # Rows standardised at a time: many blocks' worth, and still a small copy.
 _SLICE = 65536
@@ -23,6 +24,7 @@ _MIXTURE_SLICE = 1024  # each row has as many numbers as the mixture has compone
 Vector = Float[np.ndarray, " N"]
 
 
+@refusing_overflow
 def marginals(
     posterior: Posterior, standardiser: Standardiser, X: Float[np.ndarray, "N D"]
 ) -> tuple[Vector, Vector]:
@@ -33,6 +35,7 @@ def marginals(
     return mean, variance
 
 
+@refusing_overflow
 def log_probabilities(
     likelihood: Bernoulli,
     posterior: Posterior,
@@ -46,6 +49,7 @@ def log_probabilities(
     return negative, positive
 
 
+@refusing_overflow
 def decision(
     likelihood: Bernoulli,
     posterior: Posterior,

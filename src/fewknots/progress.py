@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from .display import Display
 from .stopping import Interruption, TimeLimit
 
 Callback = Callable[["Progress"], object]
@@ -73,7 +74,7 @@ class Reporter:
         self.limit = limit
         self._interruption = Interruption() if interruption is None else interruption
         self._as_estimator = as_estimator
-        self._display = _Display(max_iter) if verbose else None
+        self._display = Display(max_iter) if verbose else None
 
     def __call__(
         self,
@@ -206,41 +207,3 @@ class _ModelOfAMoment:
                 "what it returns."
             )
         return self._as_estimator(self.so_far())
-
-
-class _Display:
-    """The line on the terminal."""
-
-    def __init__(self, max_iter: int) -> None:
-        from rich.console import Console  # here: only a verbose fit needs it
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
-
-        self._bar = Bar(
-            BarColumn(bar_width=10),
-            TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-        )
-        self._max_iter = max_iter
-
-    def start(self) -> None:
-        self._bar.start()
-        self._task = self._bar.add_task("fitting", total=1.0, state="compiling")
-
-    def stop(self) -> None:
-        self._bar.stop()
-
-    def show(self, now: Progress) -> None:
-        parts = [f"iteration {now.iteration}", f"bound {now.bound:.3f}"]
-        share = now.iteration / self._max_iter
-        if now.seconds_left is not None:
-            share = now.seconds / max(now.seconds + now.seconds_left, 1e-9)
-            parts += [
-                f"{now.passes:.2f} passes",
-                f"{now.rows_per_second:,.0f} rows/s",
-                f"{now.seconds_left:.0f} s left",
-            ]
-        if now.held_out_nlp is not None:
-            parts.insert(2, f"held-out NLP {now.held_out_nlp:.4f}")
-        self._bar.update(self._task, completed=share, state=", ".join(parts))

@@ -3,10 +3,10 @@
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from .. import __version__
 from . import demo, evaluate, export, fit, inspect, predict, report
+from .flags import Command, Group
 from .running import Commands
 
 app = typer.Typer(
@@ -19,7 +19,7 @@ app = typer.Typer(
 )
 
 
-class _Reproduce(TyperGroup):
+class _Reproduce(Group):
     """The experiments of the paper. To know their options is to import them, so that waits."""
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
@@ -47,7 +47,7 @@ def fewknots(
 
 
 for _command in (fit, predict, evaluate, report, inspect, export, demo):
-    app.command(_command.__name__.rpartition(".")[2])(_command.command)
+    app.command(_command.__name__.rpartition(".")[2], cls=Command)(_command.command)
 
 _reproduce = typer.Typer(cls=_Reproduce, help="Run one of the paper's experiments again.")
 

@@ -18,9 +18,10 @@ from ..paper.catalogue import EXPERIMENTS
 from ..paper.experiment import Choice, Experiment, Options
 from ..paper.folder import default_folder, reproduce
 from .cell_display import CellDisplay
+from .flags import Command, Group
 from .running import exit_code_of_interruption
 
-app = typer.Typer(help="Run one of the paper's experiments again.", add_completion=False)
+app = typer.Typer(cls=Group, help="Run one of the paper's experiments again.", add_completion=False)
 
 
 Quick = Annotated[bool, typer.Option("--quick", help="A reduced version, below two minutes.")]
@@ -126,4 +127,4 @@ def _parameter(choice: Choice) -> inspect.Parameter:
 
 
 for _experiment in EXPERIMENTS.values():
-    app.command(_experiment.name)(_command(_experiment))
+    app.command(_experiment.name, cls=Command)(_command(_experiment))

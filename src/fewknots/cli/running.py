@@ -20,7 +20,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+
+from .flags import Group
 
 from ..stopping import interrupt, listening
 
@@ -28,7 +29,7 @@ FAILED, MISUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 _DEBUG = "--debug"
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """Commands that Ctrl-C ends in our words; typer's own differ from version to version."""
 
     def invoke(self, ctx: Any) -> Any:

@@ -147,7 +147,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     random_state : int, RandomState or None, default None
         For choosing inducing points and the order of minibatches.
     verbose : int, default 0
-        1 shows progress on the terminal.
+        1 shows progress, on a terminal or in a notebook.
     callback : callable or None, default None
         Called after each iteration (by minibatches: each few hundred) with a `fewknots.Progress`,
         whose `model()` is the classifier as it is then; if it returns True, the fit stops there.

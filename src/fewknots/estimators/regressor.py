@@ -14,6 +14,7 @@ from ..data.tables import LARGEST_VALUE
 from ..exceptions import ModelFileError
 from ..header_values import value_of
 from ..likelihoods import Gaussian
+from ..reach import check_finite
 from .base import GPEstimator, Targets
 from .labels import one_column
 from .methods import REGRESSION, Way, check_inducing, way_to_regress
@@ -183,7 +184,11 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
         """Mean and variance of the function without noise at each row, in the units of y."""
         mean, variance = super().predict_latent(X)
-        return mean * self._target_scale + self._target_mean, variance * self._target_scale**2
+        with np.errstate(over="ignore"):
+            mean = mean * self._target_scale + self._target_mean
+            variance = variance * self._target_scale**2
+        check_finite((mean, variance), self.posterior_.points.dtype)
+        return mean, variance
 
     def _targets_header(self, encode_array) -> dict[str, Any]:
         return {

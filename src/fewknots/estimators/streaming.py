@@ -23,6 +23,7 @@ from ..likelihoods import Bernoulli
 from ..local.posterior import LocalPosterior
 from ..posterior import GaussianPosterior
 from ..precision import on_device
+from ..reach import OutOfReachError
 from ..training.schedule import Plan
 from .base import GPEstimator
 from .labels import check_same_classes
@@ -201,9 +202,12 @@ class StreamingFits(GPEstimator):
         import pyarrow as pa
 
         with on_device(self.device):
-            both = prediction.log_probabilities(
-                self._likelihood, self.posterior_, self._standardiser, block.X
-            )
+            try:
+                both = prediction.log_probabilities(
+                    self._likelihood, self.posterior_, self._standardiser, block.X
+                )
+            except OutOfReachError as error:
+                raise error.at(block.place) from None
         columns: dict[str, Any] = {}
         if block.table is not None:
             columns = dict(zip(block.table.schema.names, block.table.columns, strict=True))

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from ..arrays import AnyArray
+from ..elementary import not_below_zero
 from ..kernels import Kernel
 from ..linalg import cholesky_pullback, cholesky_with_ladder
 
@@ -117,7 +118,7 @@ def project_rows(whitening: Whitening, X: Float[AnyArray, "N D"]) -> tuple[Featu
     (Knm, diagonal), pullback = jax.vjp(kernel_matrices, whitening.kernel, whitening.Z)
     explained = Knm @ whitening.whitener.T
     # κ ≥ 0 in exact arithmetic; at a row that is an inducing point rounding can pass below.
-    unexplained = jnp.maximum(diagonal - jnp.sum(jnp.square(explained), axis=1), 0.0)
+    unexplained = not_below_zero(diagonal - jnp.sum(jnp.square(explained), axis=1))
     features = Features(explained, unexplained, whitening.whitener, whitening.jitter, whitening.ok)
     return features, Pullback(features, whitening, pullback)
 

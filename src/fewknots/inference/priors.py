@@ -27,6 +27,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int
 
 from ..arrays import AnyArray
+from ..elementary import not_below_zero
 from ..kernels import Kernel
 from ..linalg import precision_factor
 from .features import FeatureCotangents, Features
@@ -128,7 +129,7 @@ class FullPrior(NamedTuple):
         solved = solve_triangular(lower, both, lower=True)
         V, whitened = solved[:, :-1], solved[:, -1]
         # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
-        variance = jnp.maximum(jnp.diagonal(K) - jnp.sum(jnp.square(V), axis=0), 0.0)
+        variance = not_below_zero(jnp.diagonal(K) - jnp.sum(jnp.square(V), axis=0))
         log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(lower)))
         gaussian = RowGaussian(lower, root, whitened)
         return Belief(V.T @ whitened, variance, variance, log_det, gaussian)

@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Float
 
 from ..arrays import AnyArray
-from ..elementary import exp
+from ..elementary import exp, not_below_zero
 from .base import Kernel, one_per_input, positive_parameter
 
 # Up to this many inputs squared distances are sums of squared differences: exact, also for
@@ -116,7 +116,8 @@ def squared_distance(
         # Column by column: one loop over the N×M results, with the M of a row side by side.
         return sum(jnp.square(a[:, None] - b[None, :]) for a, b in zip(A.T, B.T, strict=True))
     squares = jnp.sum(A**2, axis=1)[:, None] + jnp.sum(B**2, axis=1)[None, :]
-    return jnp.maximum(squares - 2.0 * A @ B.T, 0.0)  # rounding alone can go below zero
+    distance = not_below_zero(squares - 2.0 * A @ B.T)  # rounding alone can go below
+    return jnp.where(jnp.isinf(squares), squares, distance)  # not ∞ - ∞
 
 
 def _centred(A, B, scale):

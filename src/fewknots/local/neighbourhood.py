@@ -26,6 +26,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from ..arrays import AnyArray
+from ..elementary import not_below_zero
 from ..kernels import Kernel
 from ..linalg import after
 
@@ -99,5 +100,5 @@ def predicted(
     """F at the queries, from the sites' precisions and α."""
     reach = shrunk(factor, precision, after(slope, prior.cross))
     # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
-    variance = jnp.maximum(prior.own - jnp.sum(prior.cross * reach, axis=1), 0.0)
+    variance = not_below_zero(prior.own - jnp.sum(prior.cross * reach, axis=1))
     return LocalPrediction(mean + jnp.sum(prior.cross * slope, axis=1), variance, reach)

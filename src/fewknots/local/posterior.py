@@ -21,6 +21,7 @@ from ..likelihoods import Bernoulli
 from ..linalg import one_batch_of_solves
 from ..posterior import Then, as_they_are
 from ..precision import computing_in, for_platform, one_lapack_thread
+from ..reach import check_finite
 from .model import LocalModel, latent
 from .neighbours import Search, metric, search
 
@@ -66,6 +67,7 @@ class LocalPosterior(KeepsDeviceCopy):
         """A block of queries at a time."""
         dtype = self.points.dtype
         X = X.astype(dtype, copy=False)
+        check_finite(tuple(X.T), dtype)  # what is beyond the dtype has no neighbours
         k = min(self.n_neighbors, len(self.points))
         with computing_in(dtype), one_lapack_thread():
             with _ONE_BUILDS:
