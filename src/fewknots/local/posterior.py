@@ -27,7 +27,7 @@ from .neighbours import Search, metric, search
 
 _FEW_QUERIES = 4
 # What it costs to call a compiled function, in queries: a GPU does hundreds in that time.
-_CALL = {"cpu": 1, "gpu": 1024}
+_CALL = {"cpu": 4, "gpu": 1024}
 _COVARIANCES = {"cpu": 2**20, "gpu": 2**26}  # numbers in the neighbourhoods solved together
 _ONE_BUILDS = Lock()  # the index of all rows, when several threads predict
 
