@@ -21,9 +21,8 @@ from typing import Any
 
 import typer
 
-from .flags import Group
-
 from ..stopping import interrupt, listening
+from .flags import Group
 
 FAILED, MISUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 _DEBUG = "--debug"
