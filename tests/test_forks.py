@@ -1,6 +1,7 @@
 """Real forks, each in a process of its own with a time limit: a hang fails, and blocks nothing."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -66,10 +67,19 @@ def run(tmp_path, models, program):
     lines = "\n".join(f"    {line}" for line in program.strip().splitlines())
     path = tmp_path / "program.py"
     path.write_text(f'{START}\n\nif __name__ == "__main__":\n{lines}\n')
-    done = subprocess.run(
-        [sys.executable, "-u", path, *models], capture_output=True, text=True, timeout=_TIMEOUT
+    process = subprocess.Popen(
+        [sys.executable, "-u", path, *models],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
-    assert done.returncode == 0, done.stderr
+    try:
+        _, error = process.communicate(timeout=_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # its children, too: one of them is what hangs
+        process.communicate()
+        raise
+    assert process.returncode == 0, error
 
 
 def test_models_that_were_loaded_before_the_fork_predict_after_it(tmp_path, models):
