@@ -68,15 +68,14 @@ def _check_readable(path: str | os.PathLike[str], content: bytes, header: Header
             f"the arguments to be saved have more than {_MOST_VALUES:,} values or "
             f"{_MOST_PARTS:,} parts, which no model file holds. Give fewer inducing_points."
         ) from None
-    if _sorted_text(sealed["header"]) != _sorted_text(header):
+    read, written = (
+        json.dumps(part, sort_keys=True, ensure_ascii=False) for part in (sealed["header"], header)
+    )
+    if read != written:
         raise ValueError(
             "a text to be saved, such as a column's name, is no valid text: it holds half a "
             "character (a surrogate). Rename it."
         )
-
-
-def _sorted_text(header: Header) -> str:
-    return json.dumps(header, sort_keys=True)
 
 
 @contextmanager
@@ -182,7 +181,7 @@ def shown(value: Any) -> str:
 
 
 def _digest(header: Header, arrays: Arrays) -> str:
-    seal = hashlib.sha256(_sorted_text(header).encode())
+    seal = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(arrays):
         array = arrays[name]
         seal.update(f"{name} {array.dtype.str} {array.shape}".encode())

@@ -161,3 +161,32 @@ def test_nothing_is_as_long_as_the_stream():
 def test_only_minibatch_methods_stream(files):
     with pytest.raises(ValueError, match="rows from a stream are trained on by minibatches"):
         GPClassifier(method="ep").fit_stream(files / "rows.parquet", "late", features=["a"])
+
+
+# --- what `fit` refuses, `fit_stream` refuses -----------------------------------------------------
+
+
+def test_a_warm_local_fit_is_not_continued_by_a_stream():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 2))
+    labels = rows[:, 0] > 0
+    clf = GPClassifier(method="local", max_iter=2, n_neighbors=8, warm_start=True, random_state=0)
+    clf.fit(rows, labels)
+    clf.set_params(method="sparse_kl", n_neighbors="auto", n_inducing=5)
+    before = clf.posterior_
+    with pytest.raises(ValueError, match="continues a fit by method='local'"):
+        clf.fit_stream(lambda: iter([(rows, labels)]))
+    assert clf.posterior_ is before
+
+
+def test_weights_that_a_local_rule_cannot_take():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 2))
+    clf = GPClassifier(method="local", method_options={"inference": "ep"}, max_iter=2)
+    halves = np.full(60, 0.5)
+    for fit in (
+        lambda: clf.fit(rows, rows[:, 0] > 0, halves),
+        lambda: clf.fit_stream(lambda: iter([(rows, rows[:, 0] > 0, halves)])),
+    ):
+        with pytest.raises(ValueError, match="takes a weight as a number of copies"):
+            fit()

@@ -11,6 +11,7 @@ import struct
 import sys
 import time
 import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 from fewknots import DataError, GPClassifier, GPRegressor, ModelFileError, container, load
 from fewknots.kernels import RBF, Linear
+from fewknots.reach import OutOfReachError
 from fewknots.table_fit import Run, Task, fit_files
 from fewknots.table_model import TableModel
 
@@ -82,7 +84,7 @@ def outcome(path):
         return None
     finally:
         assert not seen_events
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), suppress(OutOfReachError):  # numbers that overflow
         if isinstance(model, GPRegressor):
             return model.predict(X)
         if isinstance(model, GPClassifier):  # perhaps one that was in a table's model
@@ -92,6 +94,7 @@ def outcome(path):
             return model.predict_proba(TABLE)
         except DataError:  # it wants other columns than these
             return None
+    return None
 
 
 # --- damage ---------------------------------------------------------------------------------------

@@ -68,6 +68,7 @@ def fit_neighbours(
     left_out = held_out_rows(estimator.validation_fraction, table.n_rows, rng)[:_MOST_HELD_OUT]
     kept = np.setdiff1d(np.arange(table.n_rows), left_out, assume_unique=True)
     rows = _taken(table, kept, dtype)
+    check_weights(way.method, rows.weights)  # of a stream they are not seen before
     run = LocalRun(
         rows=rows,
         start=_start(estimator, rows, likelihood, warm),
