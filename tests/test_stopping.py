@@ -100,7 +100,7 @@ def test_without_time_for_a_contest_there_is_none():
     clf = GPClassifier(max_time=1e-3, random_state=0).fit(rows, rows[:, 0] > 0)
     assert clf.method_ == "local"
     assert clf.n_iter_ <= 10
-    assert not hasattr(clf, "contest_")
+    assert clf.contest_ == {}
     assert len(clf.posterior_.points) == 2500
     assert np.isfinite(clf.log_evidence_)
 
@@ -285,7 +285,7 @@ CONTEST = """
 
     fit(0.0, 0.0)  # compiles
     whole = fit(0.0, 0.0)
-    for share in (0.05, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97):
+    for share in (0.1, 0.4, 0.6, 0.8, 0.97):
         fit(share, whole)
 """
 

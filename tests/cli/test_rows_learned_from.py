@@ -81,7 +81,7 @@ def test_the_page_says_so(fewknots, fitted, held_out, tmp_path):
     assert done.json["checked_on"].startswith(told)
     text = page.read_text(encoding="utf-8")
     assert told in text
-    assert "rows that were held out" not in text
+    assert f"The {n} rows that were held out" not in text
     assert "flights.csv" in text  # the name, as before
     assert str(fitted) not in text  # and not where it was
     done = fewknots("report", fitted / "m.fewknots", "--out", page)

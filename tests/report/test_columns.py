@@ -133,7 +133,7 @@ def test_a_small_difference_on_a_few_rows_is_left_open(moons):
 def test_texts_without_end_leave_the_page_small(moons, tmp_path):
     X, y = moons
     endless = "x" * 1_000_000
-    labels = np.array([endless + " no", endless + " yes"])[y]
+    labels = np.array([endless[:90_000] + " no", endless[:90_000] + " yes"])[y]
     classifier = GPClassifier(n_inducing=5, learn_kernel=False, learn_inducing=False)
     rows = pa.table({endless: [endless] * 80, "plain": list(range(80))})
     names = [endless + str(i) for i in range(3)]

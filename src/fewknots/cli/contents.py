@@ -16,7 +16,7 @@ def method_in_words(estimator: Any) -> str:
         return str(method)
     others = " and ".join(name for name in contest if name != method)
     if not others:
-        return f"{method}; the fit was stopped before another method could compete"
+        return f"{method}; there was no time for another method to compete"
     if gain is None:
         return f"{method}; {others} could not be fitted to these rows"
     low, high = gain["interval"]

@@ -38,12 +38,14 @@ _WATCHED = 1000  # held-out rows by which the second fit is followed
 _FEW_ROWS = 5000  # to which the global method is fitted again
 _FAR_BEHIND = 1.1, 0.02  # an NLP of so many times the other's and so much more
 _ENOUGH_STEPS = 100  # of the local one, to judge it by
+_LEAST_TIME = 1e-3  # seconds, for a competitor whose time is up before it begins
 _LAST_SCORES = 0.1  # of a competitor's time, for its score and for what follows
 
 
 class Outcome(NamedTuple):
     """One competitor at the end of its fit."""
 
+    method: str
     model: Any  # None: it could not be fitted
     nlp_of_rows: Float[np.ndarray, " n"] | None  # None: there was no time for a score
     seconds: float
@@ -117,7 +119,7 @@ class Contest:
     def _compete(self, method: str, limit: TimeLimit | None, callback: "_Follow") -> Outcome:
         model = clone(self.estimator).set_params(
             method=method,
-            max_time=None if limit is None else limit.seconds,
+            max_time=None if limit is None else max(limit.seconds, _LEAST_TIME),
             callback=callback,
             class_weight=None,
         )
@@ -136,7 +138,9 @@ class Contest:
                 model = None
         seconds = time.perf_counter() - started
         stopped = self.interruption.seen or self.asked_to_stop
-        return Outcome(model, score, seconds, callback.seconds_to_start, stopped, list(said))
+        return Outcome(
+            method, model, score, seconds, callback.seconds_to_start, stopped, list(said)
+        )
 
     def _is_time_to_score(self, of: "_Follow") -> bool:
         """And, for the first, to begin another one: else there is no need for a score."""
@@ -163,10 +167,10 @@ class Contest:
             self._add_judges(best)
         elif len(self.labels) <= _FEW_ROWS and not best.stopped:
             self._fit_again(best)
-        scored = [o for o in (best, worse) if o is not None and o.nlp_of_rows is not None]
-        if scored:
-            model.contest_ = {outcome.model.method: outcome.nlp for outcome in scored}
-            model.contest_gain_ = _gain(best, worse)
+        both = [best] if worse is None else [best, worse]
+        judged = [o for o in both if o.nlp_of_rows is not None or o.model is None]
+        model.contest_ = {outcome.method: outcome.nlp for outcome in judged}
+        model.contest_gain_ = _gain(best, worse)
         return model
 
     def _add_judges(self, best: Outcome) -> None:
