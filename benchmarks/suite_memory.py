@@ -9,6 +9,7 @@ pytest. RSS counts pages that processes share once for each of them; PSS divides
 """
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
@@ -47,11 +48,14 @@ def watched(command: list[str], every: float) -> tuple[int, float, Held, int]:
     root = psutil.Process(running.pid)
     fullest: Held = []
     most_pss = 0
-    while running.poll() is None:
-        held = held_now(root)
-        fullest = max(fullest, held, key=lambda some: sum(rss for _, rss, _ in some))
-        most_pss = max(most_pss, sum(pss for _, _, pss in held))
-        time.sleep(every)
+    try:
+        while running.poll() is None:
+            held = held_now(root)
+            fullest = max(fullest, held, key=lambda some: sum(rss for _, rss, _ in some))
+            most_pss = max(most_pss, sum(pss for _, _, pss in held))
+            time.sleep(every)
+    finally:
+        running.terminate()
     return running.returncode, time.perf_counter() - started, fullest, most_pss
 
 
@@ -62,6 +66,7 @@ def main() -> int:
     )
     parser.add_argument("--every", type=float, default=0.5, help="seconds between two looks")
     options, rest = parser.parse_known_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and end what was started
     busy = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.busy)
     ]
