@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
@@ -14,7 +13,7 @@ from .data.blocks import row_slices
 from .data.standardise import Standardiser
 from .likelihoods import Bernoulli
 from .posterior import MixturePosterior, Posterior, Then
-from .precision import computing_in
+from .precision import compiled, computing_in
 from .reach import refusing_overflow
 
 # Rows standardised at a time: many blocks' worth, and still a small copy.
@@ -86,12 +85,12 @@ def _slice_size(posterior: Posterior) -> int:
     return _MIXTURE_SLICE if isinstance(posterior, MixturePosterior) else _SLICE
 
 
-@jax.jit
+@compiled
 def _log_probabilities(likelihood, mean, variance):
     return likelihood.log_probabilities(*_as_float64(mean, variance))
 
 
-@jax.jit
+@compiled
 def _average_log_probabilities(likelihood, means, variance):
     """Of the mixture: probabilities are averaged, not latent values."""
     means, variance = _as_float64(means, variance)
@@ -103,7 +102,7 @@ def _average_log_probabilities(likelihood, means, variance):
     )
 
 
-@jax.jit
+@compiled
 def _decision(likelihood, mean, variance):
     return (likelihood.decision(*_as_float64(mean, variance)),)
 
