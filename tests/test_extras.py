@@ -34,7 +34,7 @@ def test_the_extras_that_are_named_exist():
     for path in texts():
         text = path.read_text(encoding="utf-8")
         named |= set(re.findall(r"pip install '\.\[([a-z]+)\]'", text))
-        named |= set(re.findall(r"(?:missing|how_to_install)\([^)]*['\"]([a-z]+)['\"]\)", text))
+        named |= set(re.findall(r"\b(?:missing|how_to_install)\([^)]*['\"]([a-z]+)['\"]\)", text))
     assert {"cli", "stream", "dask", "onnx", "plots", "paper", "demo"} <= named
     assert named <= set(known)
 

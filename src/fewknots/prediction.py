@@ -85,9 +85,14 @@ def _slice_size(posterior: Posterior) -> int:
     return _MIXTURE_SLICE if isinstance(posterior, MixturePosterior) else _SLICE
 
 
+# A latent value that overflowed can have a probability all the same, one half: those of such rows
+# are made NaN, for `refusing_overflow` to see.
+
+
 @compiled
 def _log_probabilities(likelihood, mean, variance):
-    return likelihood.log_probabilities(*_as_float64(mean, variance))
+    found = likelihood.log_probabilities(*_as_float64(mean, variance))
+    return _where_finite(found, jnp.isfinite(mean) & jnp.isfinite(variance))
 
 
 @compiled
@@ -96,15 +101,21 @@ def _average_log_probabilities(likelihood, means, variance):
     means, variance = _as_float64(means, variance)
     n_rows, n_components = means.shape
     both = likelihood.log_probabilities(means.ravel(), jnp.repeat(variance, n_components))
-    return tuple(
+    found = tuple(
         logsumexp(log_p.reshape(n_rows, n_components), axis=1) - jnp.log(n_components)
         for log_p in both
     )
+    return _where_finite(found, jnp.isfinite(means).all(axis=1) & jnp.isfinite(variance))
 
 
 @compiled
 def _decision(likelihood, mean, variance):
-    return (likelihood.decision(*_as_float64(mean, variance)),)
+    found = (likelihood.decision(*_as_float64(mean, variance)),)
+    return _where_finite(found, jnp.isfinite(mean) & jnp.isfinite(variance))
+
+
+def _where_finite(found, finite):
+    return tuple(jnp.where(finite, column, jnp.nan) for column in found)
 
 
 def _as_float64(*latent):

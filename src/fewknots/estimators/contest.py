@@ -38,6 +38,7 @@ _WATCHED = 1000  # held-out rows by which the second fit is followed
 _FEW_ROWS = 5000  # to which the global method is fitted again
 _FAR_BEHIND = 1.1, 0.02  # an NLP of so many times the other's and so much more
 _ENOUGH_STEPS = 100  # of the local one, to judge it by
+_TO_START = 3.0  # seconds that a method needs before its first step, at least: it is compiled
 _LEAST_TIME = 1e-3  # seconds, for a competitor whose time is up before it begins
 _LAST_SCORES = 0.1  # of a competitor's time, for its score and for what follows
 
@@ -146,7 +147,7 @@ class Contest:
         """And, for the first, to begin another one: else there is no need for a score."""
         if self.interruption.seen:
             return False
-        needed = of.seconds_to_start if of.rival is None else 0.0
+        needed = max(_TO_START, of.seconds_to_start) if of.rival is None else 0.0
         return self.limit is None or self.limit.left() > needed
 
     def _nlp_of_rows(self, model: Any, most: int | None = None) -> Float[np.ndarray, " n"]:
@@ -215,6 +216,8 @@ class _Follow:
         if self._first is None:
             self._first = progress
             self.seconds_to_start = time.perf_counter() - self._began
+            if self.rival is None:
+                self._take_all_if_there_is_no_time_for_two()
         user = self._contest.estimator.callback
         if user is not None and user(progress) is True:
             self._contest.asked_to_stop = True
@@ -223,6 +226,13 @@ class _Follow:
             self._allow_enough_steps(progress)
             return False
         return self._is_far_behind(progress, self.rival)
+
+    def _take_all_if_there_is_no_time_for_two(self) -> None:
+        limit, whole = self._limit, self._contest.limit
+        if limit is None or whole is None:
+            return
+        if whole.end - limit.end < max(_TO_START, self.seconds_to_start):
+            limit.end = max(limit.end, whole.end - _LAST_SCORES * whole.seconds)
 
     def _allow_enough_steps(self, now: Progress) -> None:
         """More than half of the time, if that is what the least useful number of steps takes."""

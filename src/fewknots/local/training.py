@@ -108,7 +108,8 @@ class _Training:
         with one_lapack_thread():
             while self.run.learn and self._share() < 1.0:
                 if not self._advance():
-                    status = Status.STOPPED
+                    by_time = self._share() >= 1.0 and not self.report.interrupted
+                    status = Status.CONVERGED if by_time else Status.STOPPED
                     break
             if self.run.checkpoints is not None:
                 self._save()

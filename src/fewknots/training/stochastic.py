@@ -101,7 +101,9 @@ class _Training:
         with one_lapack_thread():
             while (share := self._share()) < 1.0:
                 if not self._advance(share):
-                    status = Status.STOPPED
+                    # The end of the time is the end of the plan, and no interruption of it.
+                    by_time = self._share() >= 1.0 and not self.report.interrupted
+                    status = Status.CONVERGED if by_time else Status.STOPPED
                     break
         if self.run.checkpoints is not None:
             self._save()
