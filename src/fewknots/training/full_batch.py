@@ -127,7 +127,11 @@ def fit_collapsed(problem: Problem, report: Report) -> Fitted:
         iterations += used
         if status is not Status.MAX_ITER or iterations >= problem.max_iter:
             break
-        model, moved = evaluate.relocated(free)
+        try:
+            model, moved = evaluate.relocated(free)
+        except StoppedEarly:
+            status = Status.STOPPED
+            break
         relocations = relocations - 1 if moved else 0
     evaluate.finish(free)
     return finish(problem, evaluate.last, iterations, evaluate.evaluations, status)

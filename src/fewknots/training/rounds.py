@@ -75,13 +75,13 @@ def fit_in_rounds(run: RoundsRun, problem: Problem, report: Reporter) -> Fitted:
         if search.is_over or search.rounds >= problem.max_iter:
             status = Status.CONVERGED if search.is_over else Status.MAX_ITER
             break
-        proposal = search.proposal(report)
-        no_time = report.limit is not None and report.limit.left() < seconds
-        if no_time or report.is_asked_to_stop():
-            status = Status.STOPPED
-            break
-        began = time.perf_counter()
         try:
+            proposal = search.proposal(report)
+            no_time = report.limit is not None and report.limit.left() < seconds
+            if no_time or report.is_asked_to_stop():
+                status = Status.STOPPED
+                break
+            began = time.perf_counter()
             search.follow(proposal)
         except StoppedEarly:
             status = Status.STOPPED
