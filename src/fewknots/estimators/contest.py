@@ -86,7 +86,7 @@ class Contest:
         judges = held_out(signs, estimator.random_state)
         self.learned_weights = weights.copy()
         self.learned_weights[judges] = 0.0
-        self.X_judges, self.y_judges = X[judges], self.labels[judges]
+        self.X_judges = X[judges]
         self.positive, self.weights = signs[judges] > 0, weights[judges]
         self.asked_to_stop = False
         stopping: Stopping = estimator._stopping
