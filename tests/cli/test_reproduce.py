@@ -120,19 +120,18 @@ def check_folder(folder):
     assert all(cell["seconds"] > 0 for cell in told["cells"].values())
 
 
-# Whoever looks from outside can come too late on a busy machine. So the process looks itself, every
-# few hundredths of a second of its own work, and gets the signal once so many cells are done.
+# Whoever looks from outside can come too late on a busy machine. So a thread of the process itself
+# looks, and sends the signal once so many cells are done.
 INTERRUPTED = """
-import os, pathlib, signal, sys
+import os, pathlib, signal, sys, threading, time
 from fewknots.cli import main
 cells, wanted, how = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-def look(*_):
-    if len(list(cells.glob("[!.]*.json"))) >= wanted:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        os.kill(os.getpid(), how)
+def look():
+    while len(list(cells.glob("[!.]*.json"))) < wanted:
+        time.sleep(0.005)
+    os.kill(os.getpid(), how)
 signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.signal(signal.SIGPROF, look)
-signal.setitimer(signal.ITIMER_PROF, 0.02, 0.02)
+threading.Thread(target=look, daemon=True).start()
 sys.argv[:4] = ["fewknots", "reproduce"]
 main()
 """
