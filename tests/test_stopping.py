@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from fewknots.stopping import (
     raise_if_interrupted,
     to_the_end,
 )
+
+from .waiting import HANGS
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(300, 2))
@@ -305,3 +308,54 @@ def test_nothing_is_lost_wherever_it_comes_in_a_contest():
         # never swallowed, and never lost once there was something to keep
         assert what in ("kept", "raised after the fit") or (what, n_moments) == ("raised", "0")
     assert any(outcome.startswith("kept") for outcome in outcomes)
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+# The command is replaced by a program that never ends, as compiling does not for seconds.
+ENDLESS = """
+import os, signal, sys, threading, time
+import jax
+import typer
+from fewknots.cli.running import Commands, run, take_sigterm_for_ctrl_c
+from fewknots.container import replacing
+from fewknots.precision import compiled
+from fewknots.stopping import scratch_folder
+
+def send_signal():
+    began = time.process_time()
+    while time.process_time() < began + 1.0:  # by then the program runs, or is compiled
+        time.sleep(0.01)
+    os.kill(os.getpid(), int(sys.argv[2]))
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+take_sigterm_for_ctrl_c()
+app = typer.Typer(cls=Commands)
+
+@app.callback()
+def main(): ...
+
+@app.command()
+def work():
+    forever = compiled(lambda x: jax.lax.while_loop(lambda x: x > 0, lambda x: x + 1e-9, x))
+    with scratch_folder() as folder, replacing(sys.argv[1]) as unfinished:
+        print(folder, flush=True)
+        threading.Thread(target=send_signal, daemon=True).start()
+        forever(1.0)
+
+sys.exit(run(app, ["work"]))
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_command_ends_amid_a_program_that_does_not(sent, code, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", ENDLESS, str(tmp_path / "out"), str(int(sent))],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+    )
+    assert done.returncode == code, done.stderr
+    assert done.stderr == "fewknots: interrupted; nothing more was written.\n"
+    assert not Path(done.stdout.strip()).exists()  # the scratch folder
+    assert not list(tmp_path.iterdir())

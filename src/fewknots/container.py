@@ -25,6 +25,7 @@ from safetensors.numpy import load as parse_arrays
 from safetensors.numpy import save as serialise_arrays
 
 from .exceptions import ModelFileError
+from .stopping import removed_if_cut_off
 
 _KEY = "fewknots"
 _LARGEST_HEADER = 64 * 2**20
@@ -85,10 +86,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)
     try:
-        yield temporary
-        os.fsync(handle)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
+        with removed_if_cut_off(temporary):
+            yield temporary
+            os.fsync(handle)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, target)
     except BaseException:
         temporary.unlink()
         raise

@@ -8,14 +8,21 @@ trainer looks between two pieces of work of about a second:
 | the clock, `TimeLimit`   | `max_time`, from the call of `fit` on     | trains until `share` is 1 |
 | the user, `Interruption` | Ctrl-C; for a command also SIGTERM        | ends at once              |
 
-Before there is anything to keep, Ctrl-C is Python's own KeyboardInterrupt.
+Before there is anything to keep, Ctrl-C is Python's own KeyboardInterrupt. A program of JAX's that
+runs or is compiled at that moment is waited for. A command does not wait for long: as there is
+nothing to keep, it may end as it is (`cut_off`).
 """
 
+import os
+import shutil
 import signal
+import socket
+import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
@@ -92,12 +99,17 @@ class Interruption:
         self.waiting = False  # it came meanwhile
         self.listeners = 0  # one inside the other
 
+    @property
+    def nothing_to_keep(self) -> bool:
+        """Whether an end at this moment loses nothing."""
+        return self.keeps_nothing or not self.can_keep
+
     def interrupt(self) -> None:
         """The user asks for the end."""
         if self.held_back:
             self.waiting = True
             return
-        if self.seen or self.keeps_nothing or not self.can_keep:
+        if self.seen or self.nothing_to_keep:
             raise KeyboardInterrupt
         self.seen = True
 
@@ -165,6 +177,77 @@ def interrupt(frame: FrameType | None) -> None:
         _listening.interrupt()
     else:
         raise KeyboardInterrupt
+
+
+_PATIENCE = 1.0  # seconds of work for which a program may go on after Ctrl-C
+_MOST_PATIENCE = 10.0  # seconds, also for one that works elsewhere
+_unfinished: set[Path] = set()
+
+
+@contextmanager
+def removed_if_cut_off(path: Path) -> Iterator[Path]:
+    """A file or folder for the length of the block, which the block itself has to remove."""
+    _unfinished.add(path)
+    try:
+        yield path
+    finally:
+        _unfinished.discard(path)
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for the length of the block."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fewknots-") as name,
+        removed_if_cut_off(Path(name)) as folder,
+    ):
+        yield folder
+
+
+@contextmanager
+def cut_off(last_words: Callable[[int], int]) -> Iterator[None]:
+    """Within the block a signal ends the process even while it compiles; for commands.
+
+    Python calls a signal's handler between two of its own instructions, and compiling a program is
+    one of them, of up to four seconds. But the signal's number is written to a file at once
+    (signal.set_wakeup_fd), and a thread reads it here. It gives the program a second. If that is
+    not over by then and there is nothing to keep, it ends the process. `last_words` is given the
+    signal's number and returns the exit code.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+
+    def watch() -> None:
+        while number := reader.recv(1):  # nothing: the writer is closed
+            if number[0] in (signal.SIGINT, signal.SIGTERM) and _is_stuck():
+                for path in list(_unfinished):
+                    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(True)
+                os._exit(last_words(number[0]))
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        writer.close()
+        watching.join()
+        reader.close()
+
+
+def _is_stuck() -> bool:
+    """Whether the main thread is in a program, with nothing to keep, and stays there."""
+    worked, began = time.process_time(), time.monotonic()
+    while time.process_time() - worked < _PATIENCE and time.monotonic() - began < _MOST_PATIENCE:
+        now = _listening
+        if now is None or not now.held_back or not now.nothing_to_keep:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 class Stopping(NamedTuple):

@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -72,12 +71,13 @@ def command(
     from ..data.raw_files import RawFiles
     from ..data.standard_input import as_files
     from ..data.table_writer import check_ending, write_table
+    from ..stopping import scratch_folder
 
     if out is not None:
         check_ending(out)
     options = CsvOptions.checked(separator, decimal, encoding)
     fitted = load_table_model(model)
-    with as_files(sources) as files, ReadingLine() as watch, TemporaryDirectory() as scratch:
+    with as_files(sources) as files, ReadingLine() as watch, scratch_folder() as scratch:
         source = RawFiles(files, options)
         scorer = Scorer(fitted, _kept(fitted, source, keep), strict)
         # standard output, too, gets all rows or none

@@ -21,7 +21,7 @@ from typing import Any
 
 import typer
 
-from ..stopping import interrupt, listening
+from ..stopping import cut_off, interrupt, listening
 from .flags import Group
 
 FAILED, MISUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
@@ -33,11 +33,17 @@ class Commands(Group):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            with listening():  # so that it waits until a program of JAX's is over
+            with listening(), cut_off(_last_words):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             say("fewknots: interrupted; no output was written.")
             raise typer.Exit(exit_code_of_interruption()) from None
+
+
+def _last_words(number: int) -> int:
+    """Of a command that ends amid a program; `reproduce` may have written some cells before."""
+    say("fewknots: interrupted; nothing more was written.")
+    return TERMINATED if number == signal.SIGTERM else INTERRUPTED
 
 
 _terminated = False

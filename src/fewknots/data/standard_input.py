@@ -7,13 +7,13 @@ from its first bytes, as there is no name to tell it.
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import DataError
+from ..stopping import scratch_folder
 from .table_paths import STANDARD_INPUT
 
 _NAME = "standard input"
@@ -36,8 +36,8 @@ def as_files(sources: Sequence[str]) -> Iterator[list[str]]:
         return
     if len(sources) > 1:
         raise DataError("standard input (-) cannot be read together with files.")
-    with tempfile.TemporaryDirectory(prefix="fewknots-") as folder:
-        yield [str(_copied(sys.stdin.buffer, Path(folder)))]
+    with scratch_folder() as folder:
+        yield [str(_copied(sys.stdin.buffer, folder))]
 
 
 def _copied(stream: Any, folder: Path) -> Path:
