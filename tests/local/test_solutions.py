@@ -1,6 +1,7 @@
 """Neighbourhoods of all rows are the full methods; derivatives are those of the score."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -8,7 +9,9 @@ from fewknots import GPClassifier
 from fewknots.inference.sites import Rows
 from fewknots.kernels import Matern32
 from fewknots.likelihoods import Bernoulli
+from fewknots.local.laplace import laplace
 from fewknots.local.model import RULES, LocalModel, latent, score
+from fewknots.local.neighbourhood import Labelled, covariances
 
 FULL = {"laplace": "laplace", "kl": "full_kl", "ep": "ep"}
 RNG = np.random.default_rng(0)
@@ -111,3 +114,31 @@ def test_hard_neighbourhoods_stay_finite(rule):
     assert mean[0] > 1.0
     assert mean[1] == pytest.approx(0.0, abs=1e-3)  # nothing is known out there
     assert variance[1] == pytest.approx(1e4, rel=1e-3)
+
+
+class Counting(Bernoulli):
+    """Notes how often it is looked at."""
+
+    def at(self, y, f):
+        jax.debug.callback(lambda _: LOOKS.append(1), jnp.sum(f))
+        return super().at(y, f)
+
+
+LOOKS = []
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("link", ["probit", "logit"])
+def test_steps_that_rounding_decides_are_not_chased(link):
+    """With weights of 1e30 no step is a gain beyond rounding: halving them 50 times finds none."""
+    rng = np.random.default_rng(0)
+    queries, neighbours = rng.normal(size=(4, 2)), rng.normal(size=(4, 20, 2))
+    signs, weights = np.sign(rng.normal(size=(4, 20))), 1e30 * rng.uniform(0.5, 2.0, size=(4, 20))
+    labels = Labelled(jnp.asarray(signs), jnp.asarray(weights))
+    kernel = Matern32(lengthscale=1.0, variance=3.0)
+    prior = covariances(kernel, jnp.asarray(queries), jnp.asarray(neighbours))
+    LOOKS.clear()
+    found = laplace(prior, labels, Counting(link), 0.0, 1e-4)
+    jax.effects_barrier()
+    assert np.isfinite(found.slope).all()
+    assert 0 < len(LOOKS) < 35
