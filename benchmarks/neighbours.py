@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import local_table
 from fewknots import GPClassifier
 from fewknots.local.neighbours import BlockSearch, TreeSearch, metric
-from fewknots.precision import computing_in, current_platform
+from fewknots.numerics.precision import computing_in, current_platform
 
 NAMES = ("flights_2", "electricity", "flights", "magic", "ringnorm", "covtype", "adult",
          "mnist_odd_even")  # fmt: skip

@@ -31,7 +31,7 @@ from sklearn.gaussian_process.kernels import RBF
 from sklearn.inspection import PartialDependenceDisplay
 
 from fewknots import GPClassifier
-from fewknots.precision import computing_in
+from fewknots.numerics.precision import computing_in
 
 ROW_COUNTS = (1, 10, 100, 1000)
 CALLS = 50

@@ -2,11 +2,12 @@
 
     python benchmarks/walk.py [names of ways]
 
-Each way runs in a process of its own. Of all functions of the package that are called, in the order
-of their first calls: how many files they are in, how many they are, and how often the next one is in
-another file. Importing a module is not a call.
+Each way runs in a process of its own. Of all functions of the package that are called, in the
+order of their first calls: how many files they are in, how many they are, and how often the next
+one is in another file. Importing a module is not a call.
 """
 
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -97,7 +98,14 @@ def command_fit():
 
     folder = Path(tempfile.mkdtemp())
     write_table(folder / "t.parquet", 500)
-    arguments = ["fit", str(folder / "t.parquet"), "-t", "late", "--out", str(folder / "m.fewknots")]
+    arguments = [
+        "fit",
+        str(folder / "t.parquet"),
+        "-t",
+        "late",
+        "--out",
+        str(folder / "m.fewknots"),
+    ]
     return lambda: run(app, arguments)
 
 
@@ -124,7 +132,7 @@ class Walk:
 
     def told(self):
         files = [file for file, _ in self.steps]
-        changes = sum(one != other for one, other in zip(files, files[1:], strict=False))
+        changes = sum(one != other for one, other in itertools.pairwise(files))
         return len(set(files)), len(files), changes
 
 

@@ -28,7 +28,7 @@ from jaxtyping import install_import_hook
 
 install_import_hook("fewknots", "beartype.beartype")
 
-from fewknots.precision import computing_in  # noqa: E402  (after the hook, to be checked by it)
+from fewknots.numerics.precision import computing_in  # noqa: E402  (after the hook, to be checked by it)
 
 from .ida import write_ida_file  # noqa: E402
 from .memory import ProgramStore  # noqa: E402

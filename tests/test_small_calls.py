@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from fewknots import GPClassifier
 from fewknots.data.blocks import BLOCK_SIZES
-from fewknots.precision import one_lapack_thread
+from fewknots.numerics.precision import one_lapack_thread
 
 ROW_COUNTS = (1, 2, 7, 9, 31, 33, 100, 129, 200, 500, 999, 1025, 3000, 8192, 9999)
 OTHER_COUNTS = (3, 8, 10, 32, 64, 127, 201, 640, 1024, 2000, 8191, 10_000)

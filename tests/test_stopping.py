@@ -318,8 +318,8 @@ import os, signal, sys, threading, time
 import jax
 import typer
 from fewknots.cli.running import Commands, run, take_sigterm_for_ctrl_c
-from fewknots.container import replacing
-from fewknots.precision import compiled
+from fewknots.files.container import replacing
+from fewknots.numerics.precision import compiled
 from fewknots.stopping import scratch_folder
 
 def send_signal():

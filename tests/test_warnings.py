@@ -19,7 +19,7 @@ from fewknots.exceptions import (
     InputWarning,
     NumericalWarning,
 )
-from fewknots.training.standing import Standing
+from fewknots.training.run_state import RunState
 
 SOURCES = Path(fewknots.__file__).parent
 RNG = np.random.default_rng(0)
@@ -80,13 +80,13 @@ def a_damaged_checkpoint(folder):
 
 
 def steps_that_diverge(folder):
-    here = Standing(*(0,) * len(Standing._fields))._replace(slowdown=1.0)
+    here = RunState(*(0,) * len(RunState._fields))._replace(slowdown=1.0)
     here.slower(5, "another kernel")
 
 
 def a_small_table_to_go_on_with(folder):
-    from fewknots.table_fit import Run, fit_files
-    from fewknots.table_survey import Task
+    from fewknots.tables.fit import Run, fit_files
+    from fewknots.tables.survey import Task
 
     path = folder / "t.csv"
     columns = {"a": X[:, 0], "b": X[:, 1], "y": np.where(y, "yes", "no")}

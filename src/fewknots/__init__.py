@@ -9,7 +9,7 @@ must not wait for JAX.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import forks as forks
+from .numerics import forks as forks
 
 if TYPE_CHECKING:
     from . import kernels as kernels
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
         NumericalError,
         NumericalWarning,
     )
-    from .model_file import load
+    from .files.model_file import load
     from .progress import Progress
-    from .table_model import TableModel
+    from .tables.model import TableModel
 
 __version__ = "0.1.0"
 
@@ -55,8 +55,8 @@ _HOMES = {
     "GPClassifier": "estimators",
     "GPRegressor": "estimators",
     "Progress": "progress",
-    "TableModel": "table_model",
-    "load": "model_file",
+    "TableModel": "tables.model",
+    "load": "files.model_file",
 }
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from .kernels import Kernel
-from .precision import compiled
+from .numerics.precision import compiled
 
 METHODS = ("kmeans", "greedy", "random")
 _MOST_AUTOMATIC = 1000

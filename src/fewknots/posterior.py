@@ -30,12 +30,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .arrays import AnyArray
 from .data.blocks import map_blocks
-from .device_copy import KeepsDeviceCopy
-from .elementary import not_below_zero
 from .kernels import Kernel
-from .precision import compiled, computing_in, for_platform
+from .numerics.arrays import AnyArray
+from .numerics.device_copy import KeepsDeviceCopy
+from .numerics.elementary import not_below_zero
+from .numerics.precision import compiled, computing_in, for_platform
 
 # What it costs to call a compiled function, in rows: a GPU does thousands in that time.
 _CALL = {"cpu": 32, "gpu": 8192}

@@ -12,8 +12,8 @@ from scipy.special import ndtri_exp
 from .data.blocks import row_slices
 from .data.standardise import Standardiser
 from .likelihoods import Bernoulli
+from .numerics.precision import compiled, computing_in
 from .posterior import MixturePosterior, Posterior, Then
-from .precision import compiled, computing_in
 from .reach import refusing_overflow
 
 # Rows standardised at a time: many blocks' worth, and still a small copy.

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewknots import GPClassifier, load, table_fit
+from fewknots import GPClassifier, load
+from fewknots.tables import fit as table_fit
 
 from ..flights_table import flights
 

@@ -14,7 +14,7 @@ import pytest
 
 from fewknots import load
 from fewknots.cli.columns import column_table
-from fewknots.recipe.profile import ColumnProfile
+from fewknots.tables.recipe.profile import ColumnProfile
 
 from ..flights_table import flights
 

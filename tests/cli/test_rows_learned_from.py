@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fewknots import container, learned_rows, load
+from fewknots import load
+from fewknots.files import container
+from fewknots.tables import learned_rows
 
 from ..flights_table import flights
 
@@ -157,9 +159,9 @@ def test_the_files_of_the_fit_move_with_the_model(fewknots, fitted, tmp_path):
 def test_files_that_changed_are_refused(fewknots, fitted, tmp_path, change):
     shutil.copy(fitted / "m.fewknots", tmp_path / "m.fewknots")
     table, model = pd.read_csv(fitted / "flights.csv"), load(fitted / "m.fewknots")
-    from fewknots.data.hold_out import Lot
+    from fewknots.data.hold_out import HashSplit
 
-    held = Lot(0.1, 4).drawn(0, 400)
+    held = HashSplit(0.1, 4).drawn(0, 400)
     assert held.sum() == model.about["hold_out"]["rows"]
     if change == "a row more":
         table = pd.concat([table, flights(1, seed=9)])

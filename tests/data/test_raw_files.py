@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from fewknots.data.csv_dialect import CsvOptions
-from fewknots.data.hold_out import Lot
+from fewknots.data.hold_out import HashSplit
 from fewknots.data.raw_files import RawFiles
 from fewknots.data.standard_input import as_files
 from fewknots.data.table_writer import write_table
@@ -116,22 +116,22 @@ def test_standard_input_that_cannot_be_used(monkeypatch):
 
 
 def test_rows_are_drawn_by_their_number():
-    lot = Lot(0.1, seed=3)
+    lot = HashSplit(0.1, seed=3)
     whole = lot.drawn(0, 100_000)
     pieces = np.concatenate([lot.drawn(first, 1000) for first in range(0, 100_000, 1000)])
     np.testing.assert_array_equal(whole, pieces)
     assert whole.mean() == pytest.approx(0.1, abs=0.004)
-    other = Lot(0.1, seed=4).drawn(0, 100_000)
+    other = HashSplit(0.1, seed=4).drawn(0, 100_000)
     assert (whole & other).mean() == pytest.approx(0.01, abs=0.002)  # as if independent
     neighbours = (whole[1:] & whole[:-1]).mean()
     assert neighbours == pytest.approx(0.01, abs=0.002)
 
 
 def test_all_none_and_at_most():
-    assert Lot(1.0, 0).drawn(0, 1000).all()
-    assert not Lot(0.0, 0).drawn(0, 1000).any()
-    assert Lot(0.5, 0).at_most(100, 1000).share == 0.1
-    assert Lot(0.05, 0).at_most(100, 1000).share == 0.05
+    assert HashSplit(1.0, 0).drawn(0, 1000).all()
+    assert not HashSplit(0.0, 0).drawn(0, 1000).any()
+    assert HashSplit(0.5, 0).at_most(100, 1000).share == 0.1
+    assert HashSplit(0.05, 0).at_most(100, 1000).share == 0.05
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".parquet", ".arrow", ".feather"])

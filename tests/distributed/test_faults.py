@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fewknots import GPClassifier
-from fewknots.distributed.stragglers import Standing, others_are_quicker, slow_workers
+from fewknots.distributed.stragglers import WorkerState, others_are_quicker, slow_workers
 from fewknots.exceptions import ClusterError, ClusterWarning, DataError
 
 from ..waiting import HANGS, wait_until
@@ -165,21 +165,31 @@ def test_nobody_is_struck_off_when_all_are_slow(two_workers, undisturbed, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("standings", "slow"),
+    ("states", "slow"),
     [
-        ({"a": Standing(100.0, 90.0)}, set()),  # alone: who else could do it?
-        ({"a": Standing(100.0, 61.0), "b": Standing(100.0, 59.0)}, set()),  # one as slow as another
-        ({"a": Standing(100.0, 61.0), "b": Standing(100.0, 0.0)}, {"a"}),
+        ({"a": WorkerState(100.0, 90.0)}, set()),  # alone: who else could do it?
+        (
+            {"a": WorkerState(100.0, 61.0), "b": WorkerState(100.0, 59.0)},
+            set(),
+        ),  # one as slow as another
+        ({"a": WorkerState(100.0, 61.0), "b": WorkerState(100.0, 0.0)}, {"a"}),
         # much to do, one task after the other
-        ({"a": Standing(100.0, 20.0), "b": Standing(100.0, 0.0)}, set()),
+        ({"a": WorkerState(100.0, 20.0), "b": WorkerState(100.0, 0.0)}, set()),
         # b waits for a's data
-        ({"a": Standing(80.0, 0.0), "b": Standing(100.0, 61.0), "c": Standing(99.0, 1.0)}, {"a"}),
-        ({"a": Standing(98.0, 0.0), "b": Standing(100.0, 0.0)}, set()),
+        (
+            {
+                "a": WorkerState(80.0, 0.0),
+                "b": WorkerState(100.0, 61.0),
+                "c": WorkerState(99.0, 1.0),
+            },
+            {"a"},
+        ),
+        ({"a": WorkerState(98.0, 0.0), "b": WorkerState(100.0, 0.0)}, set()),
     ],
 )
-def test_who_is_slow(standings, slow):
-    found = slow_workers(standings, 60.0)
-    dropped = set(found) if others_are_quicker(standings, found, 60.0) else set()
+def test_who_is_slow(states, slow):
+    found = slow_workers(states, 60.0)
+    dropped = set(found) if others_are_quicker(states, found, 60.0) else set()
     assert dropped == slow
 
 

@@ -9,12 +9,12 @@ from functools import partial
 import numpy as np
 
 import fewknots
-from fewknots.data.hold_out import Lot
+from fewknots.data.hold_out import HashSplit
 from fewknots.data.raw_files import RawFiles
 from fewknots.distributed.table_files import as_arrays, stretches
-from fewknots.rows_to_score import held_out_rows
-from fewknots.table_rows import TableReader
-from fewknots.table_survey import Task, Unwatched, survey
+from fewknots.tables.rows import TableReader
+from fewknots.tables.rows_to_score import held_out_rows
+from fewknots.tables.survey import Task, Unwatched, survey
 
 from ..flights_table import flights
 from ..waiting import HANGS
@@ -32,7 +32,7 @@ def test_workers_read_what_a_stream_would(tmp_path):
     table = flights(3000)
     table.iloc[:1800].to_csv(tmp_path / "a.csv", index=False)
     table.iloc[1800:].to_csv(tmp_path / "b.csv", index=False)
-    task, lot = Task("late", drop=["id"]), Lot(0.1, 0)
+    task, lot = Task("late", drop=["id"]), HashSplit(0.1, 0)
     files = RawFiles(str(tmp_path / "*.csv"))
     recipe, labels, rows_of_files, _ = survey(files, task, Unwatched())
     assert rows_of_files == (1800, 1200)

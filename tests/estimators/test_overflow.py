@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fewknots import DataError, GPClassifier, GPRegressor
-from fewknots.elementary import not_below_zero
 from fewknots.kernels.stationary import squared_distance
+from fewknots.numerics.elementary import not_below_zero
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 2))

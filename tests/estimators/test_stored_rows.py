@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fewknots import GPClassifier, GPRegressor, container, load
+from fewknots import GPClassifier, GPRegressor, load
 from fewknots.estimators.contest import competes
 from fewknots.estimators.stored_rows import n_rows_among
+from fewknots.files import container
 
 RNG = np.random.default_rng(0)
 METHODS_THAT_STORE = ("full_kl", "ep", "mean_field", "laplace", "ivm", "local")

@@ -23,7 +23,7 @@ from fewknots.explain import (
     without_names,
 )
 from fewknots.kernels import RBF
-from fewknots.recipe import RecipeLearner
+from fewknots.tables.recipe import RecipeLearner
 
 HERE = Place("the table")
 _MONDAY = datetime(2024, 1, 1)

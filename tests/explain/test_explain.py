@@ -9,7 +9,7 @@ import pytest
 from fewknots import GPClassifier
 from fewknots.data.standardise import Standardiser
 from fewknots.explain import (
-    Nameless,
+    UnnamedRows,
     distance_to_points,
     effect,
     importance,
@@ -38,7 +38,7 @@ def _with_kernel(kernel, X, standardize=True):
     kernel = kernel.prepared(np.ones(3))
     held = SimpleNamespace(points=standardiser(X[:5]))
     parts = {"kernel_": kernel, "_standardiser": standardiser, "posterior_": held}
-    return Nameless(SimpleNamespace(**parts), X, ("a", "b", "c"))
+    return UnnamedRows(SimpleNamespace(**parts), X, ("a", "b", "c"))
 
 
 def test_relevance_finds_the_input_that_does_nothing(rows):

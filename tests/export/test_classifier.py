@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from fewknots import GPClassifier, container
+from fewknots import GPClassifier
+from fewknots.files import container
 from fewknots.kernels import KERNELS, RBF, Constant, Linear, Matern12, Matern52
 
 onnx = pytest.importorskip("onnx")

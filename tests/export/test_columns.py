@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewknots import GPClassifier
-from fewknots.table_fit import Run, Task, fit_files
+from fewknots.tables.fit import Run, Task, fit_files
 
 from ..flights_table import flights
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fewknots import CheckpointError, CheckpointWarning, GPClassifier, container
+from fewknots import CheckpointError, CheckpointWarning, GPClassifier
+from fewknots.files import container
 from fewknots.training.checkpoint import Checkpoints
 from fewknots.training.saved_form import of_minibatches
 

@@ -19,11 +19,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fewknots import DataError, GPClassifier, GPRegressor, ModelFileError, container, load
+from fewknots import DataError, GPClassifier, GPRegressor, ModelFileError, load
+from fewknots.files import container
 from fewknots.kernels import RBF, Linear
 from fewknots.reach import OutOfReachError
-from fewknots.table_fit import Run, Task, fit_files
-from fewknots.table_model import TableModel
+from fewknots.tables.fit import Run, Task, fit_files
+from fewknots.tables.model import TableModel
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 DAYS = pd.date_range("2024-01-01", periods=40, freq="W").astype(str)

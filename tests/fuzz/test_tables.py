@@ -16,8 +16,8 @@ from fewknots.cli.app import app
 from fewknots.cli.running import run
 from fewknots.data.raw_files import RawFiles
 from fewknots.exceptions import DataError
-from fewknots.recipe import Recipe
-from fewknots.table_survey import Task, Unwatched, survey
+from fewknots.tables.recipe import Recipe
+from fewknots.tables.survey import Task, Unwatched, survey
 
 from ..flights_table import flights
 

@@ -22,7 +22,7 @@ from fewknots.kernels import (
     as_kernel,
 )
 from fewknots.kernels.stationary import squared_distance
-from fewknots.precision import computing_in
+from fewknots.numerics.precision import computing_in
 
 RNG = np.random.default_rng(3)
 A, B = RNG.normal(size=(7, 3)), RNG.normal(size=(5, 3))

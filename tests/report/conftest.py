@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from fewknots import GPClassifier
-from fewknots.baselines import Baselines
 from fewknots.data.sources import Place
 from fewknots.kernels import RBF
-from fewknots.recipe import Recipe, RecipeLearner
+from fewknots.tables.baselines import Baselines
+from fewknots.tables.recipe import Recipe, RecipeLearner
 
 LONG = "Wholesale of agricultural and other raw materials"
 

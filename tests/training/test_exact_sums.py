@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fewknots.precision import computing_in
+from fewknots.numerics.precision import computing_in
 from fewknots.training.exact_sums import as_floats, counted, together, unit_of
 
 RNG = np.random.default_rng(0)

@@ -7,9 +7,9 @@ import pytest
 from fewknots.inference.sites import Rows
 from fewknots.kernels import RBF
 from fewknots.likelihoods import Bernoulli
+from fewknots.numerics.precision import computing_in
 from fewknots.optimize.lbfgsb import flatten, unflattener
-from fewknots.precision import computing_in
-from fewknots.training.correction import Bends, FunctionValues, carried
+from fewknots.training.correction import CurvatureCorrections, FunctionValues, carried
 from fewknots.training.held_rows import Point
 from fewknots.training.parameters import Learned, Model, decode, encode
 from fewknots.training.steps import Naturals, prior_base
@@ -53,7 +53,7 @@ def surrogate(rows):
     sums = MemorySums(rows, WIDE)
     sample = Sample(sums, N / len(rows.y), BASE, FROZEN, None, 1.0)
     here = of_all(HERE)
-    return Surrogate(sample, here, Bends.none(len(flatten(FREE))), JITTER), here
+    return Surrogate(sample, here, CurvatureCorrections.none(len(flatten(FREE))), JITTER), here
 
 
 def elsewhere():
@@ -124,7 +124,7 @@ def test_bends_make_up_for_what_the_gradient_lacked():
     """On a quadratic, D - s = ½ θᵀCθ: as many steps as dimensions, and C is known."""
     C = RNG.normal(size=(4, 4))
     C = C + C.T
-    bends, place = Bends.none(4), np.zeros(4)
+    bends, place = CurvatureCorrections.none(4), np.zeros(4)
     for _ in range(4):
         step = RNG.normal(size=4)
         error = C @ step - bends.at(step)[1]

@@ -10,8 +10,8 @@ from .running import say
 
 if TYPE_CHECKING:
     from ..data.raw_files import RawFiles
-    from ..recipe.profile import ColumnProfile
-    from ..table_survey import Survey
+    from ..tables.recipe.profile import ColumnProfile
+    from ..tables.survey import Survey
 
 _MOST_SHOWN = 50
 _MOST_NAMED = 5
@@ -19,7 +19,7 @@ _MOST_NAMED = 5
 
 def chosen_kinds(given: Sequence[str]) -> dict[str, str]:
     """What --column says: a name and a kind."""
-    from ..table_survey import KINDS
+    from ..tables.survey import KINDS
 
     chosen = {}
     for text in given:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..table_model import TableModel
+    from ..tables.model import TableModel
 
 _HELD_BY_ROWS = ("full_kl", "ep", "mean_field", "laplace", "ivm", "exact")
 

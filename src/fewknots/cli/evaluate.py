@@ -21,8 +21,8 @@ from .output import ReadingLine, print_json, say_left_out, score_table, verdict
 from .scored import Reading, facts, rows_to_score
 
 if TYPE_CHECKING:
-    from ..rows_to_score import RowsToScore
-    from ..table_model import TableModel
+    from ..tables.model import TableModel
+    from ..tables.rows_to_score import RowsToScore
 
 
 def command(
@@ -64,7 +64,7 @@ def evaluated(model: "TableModel", to_score: "RowsToScore", watch: Any) -> dict[
     import numpy as np
 
     from ..scoring import intervals
-    from ..table_fit import comparison
+    from ..tables.fit import comparison
 
     truth: list[Any] = []
     log_p: list[Any] = []

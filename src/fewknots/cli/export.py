@@ -31,8 +31,8 @@ def command(
     destination = out or Path(model.with_suffix(".onnx").name)
     check_destination(destination)
     from ..exceptions import ModelFileError
-    from ..model_file import load
-    from ..table_model import TableModel
+    from ..files.model_file import load
+    from ..tables.model import TableModel
 
     loaded = load(model)
     if not hasattr(loaded, "to_onnx"):

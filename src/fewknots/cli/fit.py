@@ -15,7 +15,7 @@ from .own_files import places_of, task_options
 from .running import exit_code_of_interruption, say
 
 if TYPE_CHECKING:
-    from ..table_model import TableModel
+    from ..tables.model import TableModel
 
 Target = Annotated[
     str, typer.Option("--target", "-t", help="The column to predict.", show_default=False)
@@ -153,10 +153,10 @@ def command(
     from ..estimators import GPClassifier
     from ..estimators.parameters import one_of
     from ..kernels import as_kernel
-    from ..precision import DEVICES, on_device
+    from ..numerics.precision import DEVICES, on_device
     from ..stopping import TimeLimit, listening
-    from ..table_fit import Run, fit_files
-    from ..table_survey import Task
+    from ..tables.fit import Run, fit_files
+    from ..tables.survey import Task
 
     classifier = GPClassifier(
         kernel=as_kernel(kernel),
@@ -221,7 +221,7 @@ def _remove_checkpoints(folder: Path) -> None:
 
 
 def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool) -> dict[str, Any]:
-    from ..choice_header import contest_header
+    from ..files.choice_header import contest_header
 
     return {
         "model": str(path),

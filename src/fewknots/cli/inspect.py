@@ -9,7 +9,7 @@ from .options import Debug, Json, Model
 from .output import print_json, score_table
 
 if TYPE_CHECKING:
-    from ..table_model import TableModel
+    from ..tables.model import TableModel
 
 _MOST_LEVELS_SHOWN = 8
 _SHOWN_APART = ("columns", "about", "contest", "stored_rows")
@@ -21,8 +21,8 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
     Example: fewknots inspect flights.fewknots
     """
     check_model(model)
-    from ..model_file import load
-    from ..table_model import TableModel
+    from ..files.model_file import load
+    from ..tables.model import TableModel
 
     loaded = load(model)
     table = loaded if isinstance(loaded, TableModel) else None
@@ -42,7 +42,7 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
 
 def _facts(estimator: Any) -> dict[str, Any]:
     """What every fitted estimator can say about itself."""
-    from ..choice_header import contest_header
+    from ..files.choice_header import contest_header
 
     facts = {
         "estimator": type(estimator).__name__,

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..table_model import TableModel
+    from ..tables.model import TableModel
 
 
 def load_table_model(path: Path) -> "TableModel":
     """The model in the file, which has to know how to read tables."""
     from ..exceptions import ModelFileError
-    from ..model_file import load
-    from ..table_model import TableModel
+    from ..files.model_file import load
+    from ..tables.model import TableModel
 
     model = load(path)
     if not isinstance(model, TableModel):

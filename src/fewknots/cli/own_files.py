@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..data.csv_dialect import CsvOptions
-    from ..table_model import TableModel
+    from ..tables.model import TableModel
 
 # Where a fit was done and kept, and by which method, is no part of what was to be learned.
 _NOT_OF_THE_TASK = frozenset(

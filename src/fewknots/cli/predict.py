@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..data.csv_dialect import CsvOptions
     from ..data.raw_files import RawFiles
-    from ..table_model import TableModel, TableRows
+    from ..tables.model import TableModel, TableRows
 
 WHY = "why_not_scored"
 

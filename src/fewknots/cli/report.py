@@ -23,8 +23,8 @@ from .output import ReadingLine, check_destination, print_json, say_left_out
 from .scored import Reading, facts, rows_to_score
 
 if TYPE_CHECKING:
-    from ..rows_to_score import RowsToScore
-    from ..table_model import TableModel
+    from ..tables.model import TableModel
+    from ..tables.rows_to_score import RowsToScore
 
 MOST_ROWS = 100_000
 _NOT_SHOWN = ("source", "options", "csv")

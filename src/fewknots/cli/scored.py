@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .own_files import options_of_the_fit, own_files
 
 if TYPE_CHECKING:
-    from ..rows_to_score import RowsToScore
-    from ..table_model import TableModel
+    from ..tables.model import TableModel
+    from ..tables.rows_to_score import RowsToScore
 
 
 class Reading(NamedTuple):
@@ -31,7 +31,7 @@ def rows_to_score(
     """Those of the sources that are new to the model; without sources those its fit held out."""
     from ..data.csv_dialect import CsvOptions
     from ..data.standard_input import as_files
-    from ..rows_to_score import held_out_rows, new_rows
+    from ..tables.rows_to_score import held_out_rows, new_rows
 
     written = CsvOptions.checked(asked.separator, asked.decimal, asked.encoding)
     if not asked.sources:

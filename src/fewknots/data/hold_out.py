@@ -14,7 +14,7 @@ _GAMMA, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB1331
 _WORD = 2**64
 
 
-class Lot(NamedTuple):
+class HashSplit(NamedTuple):
     """A share of all rows. Lots of different seeds have nothing to do with each other."""
 
     share: float
@@ -27,7 +27,7 @@ class Lot(NamedTuple):
             bits = mixed(rows + mixed(np.array([self.seed * _GAMMA % _WORD], np.uint64)))
         return (bits >> np.uint64(11)) * 2.0**-53 < self.share
 
-    def at_most(self, most: int, n_rows: int) -> "Lot":
+    def at_most(self, most: int, n_rows: int) -> "HashSplit":
         """A smaller share if this one of `n_rows` rows were more than `most`."""
         return self._replace(share=min(self.share, most / max(n_rows, 1)))
 

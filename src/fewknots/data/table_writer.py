@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from ..container import replacing
 from ..exceptions import DataError
+from ..files.container import replacing
 from .csv_dialect import Dialect
 from .csv_writer import CsvWriter
 

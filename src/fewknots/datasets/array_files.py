@@ -16,8 +16,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..container import replacing
 from ..exceptions import DatasetError
+from ..files.container import replacing
 from .dataset import Contents, Split, numbered
 
 Arrays = Mapping[str, np.ndarray]

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from ..container import replacing
+from ..files.container import replacing
 
 _VARIABLE = "FEWKNOTS_CACHE"
 

@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
-from ..container import replacing
+from ..files.container import replacing
 from . import cache
 from .dataset import SourceError
 

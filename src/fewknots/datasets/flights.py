@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..container import replacing
 from ..extras import how_to_install
+from ..files.container import replacing
 from .array_files import unusable
 from .dataset import Contents, SourceError, Split
 

@@ -7,7 +7,7 @@
 | `survey`      | what one pass over all rows tells the client: sizes, labels, moments        |
 | `rounds`      | one round: parameters out, a tree of sums back                              |
 | `stragglers`  | workers that hold up a round, and doing without them                        |
-| `mishaps`     | what Dask's errors mean, and how to go on after each                        |
+| `errors`      | what Dask's errors mean, and how to go on after each                        |
 | `versions`    | whether everyone runs the same fewknots and JAX                             |
 | `connection`  | a client for an address, for a local cluster, or the one there is           |
 | `fitting`     | a Dask collection as a table that can sum its rows                          |

@@ -16,7 +16,7 @@ from ..inference.sites import Rows
 from ..training.held_rows import Shape, rows_in_a_block
 from . import workers
 from .collections import Pieces
-from .mishaps import told_kindly
+from .errors import translate_errors
 from .rounds import ClusterSums
 from .stragglers import Watch, patience_after, seconds_to_wait_for_workers
 from .survey import Survey, joined
@@ -57,7 +57,7 @@ class ClusterRows:
         self.survey: Survey = joined([part for share in surveys for part in share])
 
     def _told_kindly(self) -> AbstractContextManager[None]:
-        return told_kindly(self.client, "loading the rows", self.checkpoint)
+        return translate_errors(self.client, "loading the rows", self.checkpoint)
 
     def _load(self, pieces: Pieces, collection: Any) -> tuple[list[Group], set[Any]]:
         """Every partition into the share of the worker that has it already, if one has.

@@ -11,7 +11,7 @@ worker that was lost and replaced changes nothing.
 
 **Lost workers** are Dask's business: it knows how each result was made and makes it again.
 **Slow workers** are made lost ones (stragglers.py).
-**A lost scheduler** ends the fit with an error that says how to go on (mishaps.py).
+**A lost scheduler** ends the fit with an error that says how to go on (errors.py).
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from distributed import Client, Future
 
 from ..training.held_rows import Found, PartFound, Point, Subset, summed
 from . import workers
-from .mishaps import told_kindly
+from .errors import translate_errors
 from .stragglers import Watch, patience_after
 from .versions import Versions
 
@@ -49,7 +49,7 @@ class ClusterSums:
     def __call__(self, point: Point, subset: Subset | None = None) -> Found:
         self.rounds += 1
         question = workers.Question(point, subset, self.device, self.versions)
-        with told_kindly(self.client, f"round {self.rounds}", self.checkpoint):
+        with translate_errors(self.client, f"round {self.rounds}", self.checkpoint):
             return summed(self._round(question), self.total_weight)
 
     def _round(self, question: workers.Question) -> PartFound:

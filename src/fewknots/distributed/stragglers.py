@@ -8,7 +8,7 @@ workers stand. Once it has taken longer than it usually does, a worker is *slow*
 
 A slow worker is struck off: its nanny, if it has one, ends the process and starts another. For
 Dask it is then a lost one, whose work is done elsewhere. (A task that was in the hands of several
-lost workers ends the fit: mishaps.py.) A worker that merely has more to do than others gets one
+lost workers ends the fit: errors.py.) A worker that merely has more to do than others gets one
 task done after the other, is not slow, and is waited for.
 
 Nor is anybody struck off when everybody is slow, or nearly so: then the work is hard, or the
@@ -40,7 +40,7 @@ _SECONDS_TO_END = 10.0  # for a worker's process; after that it is just forgotte
 _NEARLY = 0.5  # of the time after which one is slow
 
 
-class Standing(NamedTuple):
+class WorkerState(NamedTuple):
     """How a worker stands."""
 
     heard: float  # when, by the scheduler's clock
@@ -93,26 +93,26 @@ class Watch:
 
     def look(self) -> None:
         """Strike off whoever is slow; an error if nobody is left to work."""
-        standings = self._standings()
-        self._check_not_deserted(standings)
-        if not standings or self.seconds < self.patience:
+        states = self._worker_states()
+        self._check_not_deserted(states)
+        if not states or self.seconds < self.patience:
             return
-        slow = slow_workers(standings, self.patience)
-        if slow and others_are_quicker(standings, slow, self.patience):
+        slow = slow_workers(states, self.patience)
+        if slow and others_are_quicker(states, slow, self.patience):
             self._strike_off(slow)
         elif slow or self.seconds > self._next_word:
-            self._say_that_it_takes_long(len(standings))
+            self._say_that_it_takes_long(len(states))
         if slow:
             self.patience *= 2.0
 
-    def _standings(self) -> dict[str, Standing]:
+    def _worker_states(self) -> dict[str, WorkerState]:
         try:
             return self.client.run_on_scheduler(_look_around, keys=self.keys)
         except OSError as error:
             raise CommClosedError(str(error)) from error
 
-    def _check_not_deserted(self, standings: dict[str, Standing]) -> None:
-        if standings:
+    def _check_not_deserted(self, states: dict[str, WorkerState]) -> None:
+        if states:
             self._without_workers = None
             return
         if self._without_workers is None:
@@ -142,34 +142,33 @@ class Watch:
         )
 
 
-def slow_workers(standings: dict[str, Standing], patience: float) -> dict[str, str]:
+def slow_workers(states: dict[str, WorkerState], patience: float) -> dict[str, str]:
     """Those who keep others waiting, and why they are thought to."""
-    newest = max(standing.heard for standing in standings.values())
-    silence = _SILENCE + len(standings) / _WORKERS_HEARD_A_SECOND
+    newest = max(state.heard for state in states.values())
+    silence = _SILENCE + len(states) / _WORKERS_HEARD_A_SECOND
     silent = {
-        address: f"has not been heard of for {newest - standing.heard:.0f} s"
-        for address, standing in standings.items()
-        if newest - standing.heard > silence
+        address: f"has not been heard of for {newest - state.heard:.0f} s"
+        for address, state in states.items()
+        if newest - state.heard > silence
     }
     # Who waits for data from one that is silent is at a task, too, and not to blame.
     return silent or {
-        address: f"has been at one task for {standing.busy:.0f} s"
-        for address, standing in standings.items()
-        if standing.busy > patience
+        address: f"has been at one task for {state.busy:.0f} s"
+        for address, state in states.items()
+        if state.busy > patience
     }
 
 
 def others_are_quicker(
-    standings: dict[str, Standing], slow: Collection[str], patience: float
+    states: dict[str, WorkerState], slow: Collection[str], patience: float
 ) -> bool:
     """Whether anybody could do the work of the slow ones."""
     return any(
-        address not in slow and standing.busy < _NEARLY * patience
-        for address, standing in standings.items()
+        address not in slow and state.busy < _NEARLY * patience for address, state in states.items()
     )
 
 
-def _look_around(keys: set[str], dask_scheduler: Any = None) -> dict[str, Standing]:
+def _look_around(keys: set[str], dask_scheduler: Any = None) -> dict[str, WorkerState]:
     """On the scheduler: how each worker stands, by what it said last."""
     found = {}
     for address, worker in dask_scheduler.workers.items():
@@ -178,7 +177,7 @@ def _look_around(keys: set[str], dask_scheduler: Any = None) -> dict[str, Standi
             for task, seconds in worker.executing.items()
             if task in worker.processing and str(task.key) in keys
         ]
-        found[address] = Standing(worker.last_seen, max(at_work, default=0.0))
+        found[address] = WorkerState(worker.last_seen, max(at_work, default=0.0))
     return found
 
 

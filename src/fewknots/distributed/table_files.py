@@ -13,8 +13,8 @@ import dask
 import dask.array as da
 import numpy as np
 
-from ..data.hold_out import Lot
-from ..table_rows import TableReader
+from ..data.hold_out import HashSplit
+from ..tables.rows import TableReader
 
 _LEAST_ROWS = 1000  # in a stretch: fewer are not worth a task
 
@@ -40,7 +40,7 @@ def stretches(rows_of_files: Sequence[int], wanted: int) -> list[Stretch]:
 
 
 def as_arrays(
-    reader: TableReader, rows_of_files: Sequence[int], held_out: Lot, wanted: int
+    reader: TableReader, rows_of_files: Sequence[int], held_out: HashSplit, wanted: int
 ) -> tuple[Any, Any, Any]:
     """X, labels 0 and 1, and weights of the rows that are not held out, as Dask arrays."""
     columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
@@ -55,11 +55,11 @@ def as_arrays(
     return X, y, weights
 
 
-def _held(lot: Lot, part: Stretch) -> np.ndarray:
-    return lot.drawn(part.first + part.start, part.stop - part.start)
+def _held(split: HashSplit, part: Stretch) -> np.ndarray:
+    return split.drawn(part.first + part.start, part.stop - part.start)
 
 
-def _read(reader: TableReader, part: Stretch, held_out: Lot) -> tuple[np.ndarray, ...]:
+def _read(reader: TableReader, part: Stretch, held_out: HashSplit) -> tuple[np.ndarray, ...]:
     """On a worker: the rows of a stretch that are to be learned from."""
     rows = reader.stretch(part.file, part.start, part.stop)
     X, y, weights = rows.chosen(~_held(held_out, part))

@@ -21,7 +21,7 @@ from ..data.sources import Place
 from ..data.standardise import Standardiser
 from ..exceptions import DataError
 from ..inference.sites import Rows
-from ..precision import on_device, one_lapack_thread
+from ..numerics.precision import on_device, one_lapack_thread
 from ..training.held_rows import HeldRows, PartFound, Point, Shape, Subset, added, hold, sums_at
 from .survey import PartitionSurvey, as_labels, survey_partition
 from .versions import Versions, check_here

@@ -13,17 +13,18 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .. import inducing, model_file, prediction
+from .. import inducing, prediction
 from ..data.blocks import padded, rounded_up
 from ..data.merge import merge_equal_rows
 from ..data.numeric_columns import with_numeric_columns
 from ..data.standardise import Standardiser
 from ..data.tables import check_magnitude, warn_of_constant_columns
+from ..files import model_file
 from ..inference.sites import Rows
 from ..kernels import as_kernel
 from ..likelihoods import Likelihood
 from ..local.method import Local
-from ..precision import (
+from ..numerics.precision import (
     DEVICES,
     computing_in,
     on_device,
@@ -38,7 +39,7 @@ from ..training.parameters import Learned, Model
 from .fitted_attributes import set_attributes, tell_of_interruption, tell_of_trouble
 from .in_rounds import fit_table_in_rounds
 from .local_fits import check_warm, fit_neighbours
-from .methods import ROUNDS, Way, check_weights
+from .methods import ROUNDS, FitPlan, check_weights
 from .minibatches import Table, Warm, check_same_width, fit_table, table_in_memory
 from .parameters import number, one_of, switch, whole_number
 from .sklearn_callbacks import BOOKKEEPING, CallbackSupportMixin, begin_fit, end_fit, with_callbacks
@@ -122,14 +123,14 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         y, weights = self._targets(X, y, sample_weight, *known)
         if not known and self._fit_by_contest(X, y, weights):
             return
-        way = self._way(len(X))
-        check_weights(way.method, weights)
-        check_warm(warm, way)
-        if way.plan is not None:  # finding equal rows among many costs more than it saves
+        fit_plan = self._fit_plan(len(X))
+        check_weights(fit_plan.method, weights)
+        check_warm(warm, fit_plan)
+        if fit_plan.plan is not None:  # finding equal rows among many costs more than it saves
             counted = weights > 0
             if not counted.all():
                 X, y, weights = X[counted], y[counted], weights[counted]
-        elif way.method.weights == "whole":  # each row has a part of its own
+        elif fit_plan.method.weights == "whole":  # each row has a part of its own
             copies = weights.astype(int)
             X, y, weights = (
                 np.repeat(X, copies, axis=0),
@@ -140,14 +141,14 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             X, y, weights = merge_equal_rows(X, y, weights)
         warn_of_constant_columns(X, names)
         self._standardiser = self._chosen_standardiser(X, weights, warm)
-        if way.plan is not None and way.plan.optimizer == ROUNDS and warm is None:
+        if fit_plan.plan is not None and fit_plan.plan.optimizer == ROUNDS and warm is None:
             self._standardiser = self._standardiser.rounded()  # as on a cluster
         targets = self._likelihood_of(y, weights)
-        if way.plan is not None:
+        if fit_plan.plan is not None:
             table = table_in_memory(X, targets.y, weights, self._standardiser)
-            self._fit_table(table, way, targets.likelihood, warm)
+            self._fit_table(table, fit_plan, targets.likelihood, warm)
         else:
-            self._fit_full_batch(self._standardiser(X), targets, way, warm)
+            self._fit_full_batch(self._standardiser(X), targets, fit_plan, warm)
 
     def _fit_by_contest(self, X, y, weights) -> bool:
         """Let several methods compete where the choice is open; False where it is not."""
@@ -168,18 +169,20 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             return Standardiser.identity(X.shape[1])
         return Standardiser.fitted(X, weights)
 
-    def _fit_table(self, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None) -> None:
-        assert way.plan is not None
-        if isinstance(way.method, Local):
+    def _fit_table(
+        self, table: Table, fit_plan: FitPlan, likelihood: Likelihood, warm: Warm | None
+    ) -> None:
+        assert fit_plan.plan is not None
+        if isinstance(fit_plan.method, Local):
             fit = fit_neighbours
-        elif way.plan.optimizer == ROUNDS or table.feed is None:
+        elif fit_plan.plan.optimizer == ROUNDS or table.feed is None:
             fit = fit_table_in_rounds
         else:
             fit = fit_table
-        fitted, reporter = fit(self, table, way, likelihood, warm)
-        self._keep(fitted, way, reporter)
+        fitted, reporter = fit(self, table, fit_plan, likelihood, warm)
+        self._keep(fitted, fit_plan, reporter)
 
-    def _fit_full_batch(self, X, targets: Targets, way: Way, warm: Warm | None) -> None:
+    def _fit_full_batch(self, X, targets: Targets, fit_plan: FitPlan, warm: Warm | None) -> None:
         for name in ("checkpoint", "validation_fraction"):
             if getattr(self, name, None) is not None:
                 raise ValueError(
@@ -187,17 +190,17 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
                     "in full batch. Leave it out, or set optimizer='natural_gradient'."
                 )
         dtype = resolve_dtype(self.dtype)
-        problem = self._problem(X, targets, way, dtype, warm)
-        reporter = self._reporter(way, problem.max_iter)
+        problem = self._problem(X, targets, fit_plan, dtype, warm)
+        reporter = self._reporter(fit_plan, problem.max_iter)
         with computing_in(dtype), one_lapack_thread(), reporter:
-            fitted = way.train(problem, reporter)
+            fitted = fit_plan.train(problem, reporter)
         real = problem.rows.X[: len(X)]  # the others fill up a block
-        fitted = fitted._replace(stored_rows=n_stored(way.method, fitted.posterior, real))
-        self._keep(fitted, way, reporter)
+        fitted = fitted._replace(stored_rows=n_stored(fit_plan.method, fitted.posterior, real))
+        self._keep(fitted, fit_plan, reporter)
 
-    def _reporter(self, way: Way, max_iter: int) -> Reporter:
+    def _reporter(self, fit_plan: FitPlan, max_iter: int) -> Reporter:
         task = getattr(self, "_task", None)
-        as_of = partial(self._as_of, way)
+        as_of = partial(self._as_of, fit_plan)
         return Reporter(self.callback, self.verbose, max_iter, *self._stopping, task, as_of)
 
     def _check_parameters(self) -> None:
@@ -215,9 +218,9 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             raise ValueError(f"callback must be callable or None, got {self.callback!r}.")
 
     def _problem(
-        self, X, targets: Targets, way: Way, dtype: np.dtype, warm: Warm | None
+        self, X, targets: Targets, fit_plan: FitPlan, dtype: np.dtype, warm: Warm | None
     ) -> Problem:
-        assert not isinstance(way.method, Local)
+        assert not isinstance(fit_plan.method, Local)
         rng = check_random_state(self.random_state)
         some = slice(None, None, max(1, len(X) // _ENOUGH_ROWS))
         spread = Standardiser.fitted(X[some], targets.weights[some]).scale
@@ -225,11 +228,11 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         Z = None
         if warm is not None:
             kernel = warm.kernel
-        if warm is not None and way.method.sparse:
+        if warm is not None and fit_plan.method.sparse:
             Z = warm.posterior.points.astype(dtype)
-        elif way.method.sparse:
+        elif fit_plan.method.sparse:
             Z = self._starting_points(kernel, X, targets.weights, rng).astype(dtype)
-        size = len(X) if way.method.weights == "whole" else rounded_up(len(X))
+        size = len(X) if fit_plan.method.weights == "whole" else rounded_up(len(X))
         no_weight = np.zeros(size - len(X))
 
         def cast(parameters):
@@ -247,10 +250,10 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
                 bool(self.learn_inducing),
                 bool(getattr(self, "learn_noise", False)),
             ),
-            method=way.method,
-            maximise=way.maximise,
+            method=fit_plan.method,
+            maximise=fit_plan.maximise,
             jitter=resolve_jitter(self.jitter, dtype),
-            max_iter=way.iterations if self.max_iter is None else int(self.max_iter),
+            max_iter=fit_plan.iterations if self.max_iter is None else int(self.max_iter),
             tol=float(self.tol),
             rng=rng,
             off_rows=not self.store_rows,
@@ -271,19 +274,19 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
                 self.store_rows,
             )
 
-    def _keep(self, fitted: Fitted, way: Way, reporter: Reporter) -> None:
-        self._take_in(fitted, way, reporter.history())
+    def _keep(self, fitted: Fitted, fit_plan: FitPlan, reporter: Reporter) -> None:
+        self._take_in(fitted, fit_plan, reporter.history())
         tell_of_trouble(self, fitted)
 
-    def _take_in(self, fitted: Fitted, way: Way, history: dict[str, np.ndarray]) -> None:
-        set_attributes(self, fitted, way.method, history)
+    def _take_in(self, fitted: Fitted, fit_plan: FitPlan, history: dict[str, np.ndarray]) -> None:
+        set_attributes(self, fitted, fit_plan.method, history)
 
-    def _as_of(self, way: Way, now: Progress, fitted: Fitted) -> "GPEstimator":
+    def _as_of(self, fit_plan: FitPlan, now: Progress, fitted: Fitted) -> "GPEstimator":
         """A copy of this estimator, in the midst of its fit, that holds what is found by now."""
         other = copy(self)
         moment = {"iteration": now.iteration, "seconds": now.seconds, "bound": now.bound}
         history = {name: np.array([value]) for name, value in moment.items()}
-        other._take_in(fitted._replace(iterations=now.iteration), way, history)
+        other._take_in(fitted._replace(iterations=now.iteration), fit_plan, history)
         return other
 
     def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:

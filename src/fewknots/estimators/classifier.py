@@ -8,15 +8,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
-from ..container import shown
 from ..data.label_values import shown as shown_value
 from ..distributed.collections import is_dask
 from ..exceptions import ModelFileError
 from ..export import to_onnx
+from ..files.container import shown
 from ..inducing import automatic_count
 from ..likelihoods import LINKS, Bernoulli
 from ..local.method import Local
-from ..precision import on_device
+from ..numerics.precision import on_device
 from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
 from .base import Targets
@@ -27,13 +27,13 @@ from .methods import (
     CLASSIFICATION,
     OPTIMIZERS,
     ROUNDS,
-    Way,
+    FitPlan,
     check_inducing,
     check_link,
     check_not_local,
+    plan_to_fit,
     rounds_optimizer,
     stochastic_optimizer,
-    way_to_fit,
     with_options,
 )
 from .parameters import number, one_of, switch, whole_number
@@ -296,7 +296,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         self.__dict__.update({k: v for k, v in vars(winner).items() if k not in parameters})
         return True
 
-    def _way(self, n_rows: int, streamed: bool = False, on_cluster: bool = False) -> Way:
+    def _fit_plan(self, n_rows: int, streamed: bool = False, on_cluster: bool = False) -> FitPlan:
         name = self.method
         if name == "auto":
             free_choice = (
@@ -321,17 +321,17 @@ class GPClassifier(ClassifierMixin, StreamingFits):
                     "X.sample(frac=0.01).compute() of a dataframe; what is fitted then predicts "
                     "for Dask collections. Or use method='sparse_kl', which fits to them."
                 )
-            return Way(method, plan=self._local_plan(n_rows))
+            return FitPlan(method, plan=self._local_plan(n_rows))
         check_not_local(method, self.n_neighbors)
         if on_cluster:
             optimizer: str | None = rounds_optimizer(method, self.optimizer)
         else:
             optimizer = stochastic_optimizer(method, self.optimizer, n_rows, streamed)
         if optimizer is not None:
-            return Way(method, plan=self._plan(optimizer, n_rows))
+            return FitPlan(method, plan=self._plan(optimizer, n_rows))
         automatic = self.n_inducing == "auto"
         n_active = 2 * automatic_count(n_rows) if automatic else self.n_inducing
-        return way_to_fit(method, self.optimizer, n_active)
+        return plan_to_fit(method, self.optimizer, n_active)
 
     def _local_plan(self, n_rows: int) -> Plan:
         if self.optimizer not in ("auto", "adam"):

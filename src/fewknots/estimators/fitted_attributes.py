@@ -7,8 +7,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import InterruptedFitWarning, NumericalWarning, warn
 from ..local.posterior import LocalPosterior
+from ..numerics.precision import resolve_jitter
 from ..optimize.lbfgsb import Status
-from ..precision import resolve_jitter
 from ..training.full_batch import Fitted
 from .methods import AnyMethod
 

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from ..inference.sites import Rows
 from ..likelihoods import Likelihood
 from ..local.method import Local
-from ..precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
+from ..numerics.precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
 from ..progress import Reporter
 from ..training import saved_form
 from ..training.full_batch import Fitted, Problem, fit_collapsed
@@ -25,7 +25,7 @@ from ..training.sampled_rounds import fit_in_sampled_rounds
 from ..training.steps import Naturals
 from ..training.stochastic import Start
 from ..training.summation import RoundsRun, Summation
-from .methods import ROUNDS, Way
+from .methods import ROUNDS, FitPlan
 from .minibatches import (
     Table,
     Warm,
@@ -43,13 +43,13 @@ _SAMPLE_ITERATIONS = 200
 
 
 def fit_table_in_rounds(
-    estimator: Any, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None
+    estimator: Any, table: Table, fit_plan: FitPlan, likelihood: Likelihood, warm: Warm | None
 ) -> tuple[Fitted, Reporter]:
     """Train on a table that can sum its rows; (what was found, who reported)."""
-    plan = way.plan
+    plan = fit_plan.plan
     assert plan is not None
     assert table.summation is not None
-    assert not isinstance(way.method, Local)
+    assert not isinstance(fit_plan.method, Local)
     if getattr(estimator, "validation_fraction", None) is not None:
         raise ValueError(
             "validation_fraction is for minibatches, and training in rounds has none. Leave it out."
@@ -64,10 +64,10 @@ def fit_table_in_rounds(
     model = starting_model(estimator, table, sample, likelihood, saved, warm, seed, _WIDE)
     learned = Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False)
     jitter = resolve_jitter(estimator.jitter, dtype)
-    problem = problem_of(estimator, way, cast(sample, _WIDE), model, learned, jitter, seed)
+    problem = problem_of(estimator, fit_plan, cast(sample, _WIDE), model, learned, jitter, seed)
     with computing_in(_WIDE), one_lapack_thread():
         summation = table.summation(dtype)
-        with estimator._reporter(way, plan.steps) as reporter:
+        with estimator._reporter(fit_plan, plan.steps) as reporter:
             start = start_of(model, problem.jitter, _WIDE, warm)
             if saved is None and warm is None and on_all_rows:
                 start = _start_from_sample(start, problem, summation, reporter)
@@ -76,7 +76,7 @@ def fit_table_in_rounds(
                 fitted = fit_in_rounds(run, problem, reporter)
             else:
                 fitted = fit_in_sampled_rounds(run, plan, table.n_rows, problem, reporter)
-            stored = n_stored(way.method, fitted.posterior, sample.X)
+            stored = n_stored(fit_plan.method, fitted.posterior, sample.X)
             return fitted._replace(stored_rows=stored), reporter
 
 

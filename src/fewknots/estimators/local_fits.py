@@ -17,12 +17,12 @@ from ..local.method import Local
 from ..local.model import LocalModel
 from ..local.posterior import LocalPosterior
 from ..local.training import LocalRun, fit_local
-from ..precision import computing_in, for_platform, resolve_dtype
+from ..numerics.precision import computing_in, for_platform, resolve_dtype
 from ..progress import Reporter
 from ..training import saved_form
 from ..training.full_batch import Fitted
 from ..training.schedule import Plan
-from .methods import Way, check_weights
+from .methods import FitPlan, check_weights
 from .minibatches import Table, Warm, checkpoints_of, held_out_rows
 
 _NEIGHBORS = {"cpu": 48, "gpu": 96}  # twice as many are better by little and cost twice the time
@@ -40,23 +40,23 @@ def local_plan(n_rows: int, batch_size: Any, max_iter: Any, max_time: Any) -> Pl
     return Plan("adam", size, steps if max_iter is None else int(max_iter))
 
 
-def check_warm(warm: Warm | None, way: Way) -> None:
+def check_warm(warm: Warm | None, fit_plan: FitPlan) -> None:
     """What a local fit knows is of no use to another method's inducing points."""
-    if warm is None or isinstance(way.method, Local):
+    if warm is None or isinstance(fit_plan.method, Local):
         return
     if isinstance(warm.posterior, LocalPosterior):
         raise ValueError(
-            f"warm_start=True continues a fit by method='local', but method is {way.method.name!r} "
-            "now. Set warm_start=False to begin anew."
+            "warm_start=True continues a fit by method='local', but method is "
+            f"{fit_plan.method.name!r} now. Set warm_start=False to begin anew."
         )
 
 
 def fit_neighbours(
-    estimator: Any, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None
+    estimator: Any, table: Table, fit_plan: FitPlan, likelihood: Likelihood, warm: Warm | None
 ) -> tuple[Fitted, Reporter]:
     """Train a local model on a table; (what was found, who reported)."""
-    assert way.plan is not None
-    assert isinstance(way.method, Local)
+    assert fit_plan.plan is not None
+    assert isinstance(fit_plan.method, Local)
     assert isinstance(likelihood, Bernoulli)
     if table.n_rows < 2:
         raise ValueError("method='local' needs at least two rows, each to predict the other.")
@@ -68,14 +68,14 @@ def fit_neighbours(
     left_out = held_out_rows(estimator.validation_fraction, table.n_rows, rng)[:_MOST_HELD_OUT]
     kept = np.setdiff1d(np.arange(table.n_rows), left_out, assume_unique=True)
     rows = _taken(table, kept, dtype)
-    check_weights(way.method, rows.weights)  # of a stream they are not seen before
+    check_weights(fit_plan.method, rows.weights)  # of a stream they are not seen before
     run = LocalRun(
         rows=rows,
         start=_start(estimator, rows, likelihood, warm),
         likelihood=likelihood,
         n_neighbors=neighbors(estimator.n_neighbors),
-        rule=way.method.inference,
-        plan=way.plan,
+        rule=fit_plan.method.inference,
+        plan=fit_plan.plan,
         seed=seed,
         tol=float(estimator.tol),
         learn=bool(estimator.learn_kernel),
@@ -83,7 +83,7 @@ def fit_neighbours(
         checkpoints=checkpoints,
         resumed=saved,
     )
-    with computing_in(dtype), estimator._reporter(way, way.plan.steps) as reporter:
+    with computing_in(dtype), estimator._reporter(fit_plan, fit_plan.plan.steps) as reporter:
         fitted = fit_local(run, reporter)
         return fitted._replace(stored_rows=len(fitted.posterior.points)), reporter
 

@@ -47,7 +47,7 @@ _MEAN_FIELD = (MeanField, SparseMeanField)  # better by scaled conjugate gradien
 _PROBIT_ONLY = (*_MEAN_FIELD, TwoStage)  # a step function seen through Gaussian noise
 
 
-class Way(NamedTuple):
+class FitPlan(NamedTuple):
     """How a fit is done: in full batch by `train`, or by minibatches after `plan`."""
 
     method: AnyMethod
@@ -57,14 +57,14 @@ class Way(NamedTuple):
     plan: Plan | None = None
 
 
-def way_to_fit(method: AnyMethod, optimizer: str, n_active: int) -> Way:
+def plan_to_fit(method: AnyMethod, optimizer: str, n_active: int) -> FitPlan:
     """The full-batch training that `optimizer` means for this method."""
     if optimizer == "lbfgs":
         _check_has_q(method, optimizer)
-        return Way(method, fit_jointly)
+        return FitPlan(method, fit_jointly)
     by_scg = optimizer == "scg" or (optimizer == "auto" and isinstance(method, _MEAN_FIELD))
     train = ivm_trainer(n_active) if isinstance(method, IVM) else fit_collapsed
-    return Way(method, train, scg.maximise if by_scg else lbfgsb.maximise)
+    return FitPlan(method, train, scg.maximise if by_scg else lbfgsb.maximise)
 
 
 def stochastic_optimizer(
@@ -105,10 +105,10 @@ def _check_has_q(method: AnyMethod, optimizer: str) -> None:
         )
 
 
-def way_to_regress(name: str) -> Way:
+def plan_to_regress(name: str) -> FitPlan:
     """The Gaussian limiting cases: "svi" is the one that searches for q(u)."""
     train = fit_jointly if name == "svi" else fit_collapsed
-    return Way(REGRESSION[name](), train)
+    return FitPlan(REGRESSION[name](), train)
 
 
 def check_link(method: AnyMethod, link: str) -> None:

@@ -15,17 +15,17 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils import check_random_state
 
-from .. import model_file
 from ..data.spool import Spool
 from ..data.standardise import Standardiser
+from ..files import model_file
 from ..inference.features import project
 from ..inference.sites import Rows
 from ..kernels import Kernel, as_kernel
 from ..likelihoods import Likelihood
 from ..local.method import Local
+from ..numerics.precision import computing_in, resolve_dtype, resolve_jitter
 from ..optimize.lbfgsb import maximise
 from ..posterior import GaussianPosterior, MixturePosterior
-from ..precision import computing_in, resolve_dtype, resolve_jitter
 from ..progress import Reporter
 from ..training import feed as feeds
 from ..training import saved_form
@@ -37,7 +37,7 @@ from ..training.saved_form import Saved
 from ..training.steps import Naturals, base_of, precision_dtype, prior_base
 from ..training.stochastic import Run, Start, fit_stochastic
 from ..training.summation import MemorySums, Summation
-from .methods import Way
+from .methods import FitPlan
 from .stored_rows import n_stored
 
 _SAMPLE_ROWS = 10_000  # at least, to see how the inputs spread and choose inducing points from
@@ -152,13 +152,13 @@ def check_same_width(warm: Warm, n_features: int) -> None:
 
 
 def fit_table(
-    estimator: Any, table: Table, way: Way, likelihood: Likelihood, warm: Warm | None
+    estimator: Any, table: Table, fit_plan: FitPlan, likelihood: Likelihood, warm: Warm | None
 ) -> tuple[Fitted, Reporter]:
     """Train `estimator`'s model on a table; (what was found, who reported)."""
-    plan = way.plan
+    plan = fit_plan.plan
     assert plan is not None
     assert table.feed is not None
-    assert not isinstance(way.method, Local)
+    assert not isinstance(fit_plan.method, Local)
     dtype = resolve_dtype(estimator.dtype, minibatches=True)
     saved, checkpoints = checkpoints_of(estimator, table, dtype, saved_form.of_minibatches)
     random_state = check_random_state(estimator.random_state)
@@ -177,54 +177,60 @@ def fit_table(
             stack.callback(feed.close)
         learned = Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False)
         jitter = resolve_jitter(estimator.jitter, dtype)
-        problem = problem_of(estimator, way, cast(sample, dtype), model, learned, jitter, seed)
+        problem = problem_of(estimator, fit_plan, cast(sample, dtype), model, learned, jitter, seed)
         start = start_of(model, problem.jitter, wide, warm)
-        reporter = stack.enter_context(estimator._reporter(way, plan.steps))
+        reporter = stack.enter_context(estimator._reporter(fit_plan, plan.steps))
         plan = plan._replace(warm=warm is not None)
         run = Run(plan, feed, start, seed, held_out, checkpoints, saved)
         fitted = fit_stochastic(run, problem, reporter)
-        stored = n_stored(way.method, fitted.posterior, sample.X)
+        stored = n_stored(fit_plan.method, fitted.posterior, sample.X)
         return fitted._replace(stored_rows=stored), reporter
 
 
 def update(
-    estimator: Any, rows: Rows, warm: Warm, way: Way, likelihood: Likelihood
+    estimator: Any, rows: Rows, warm: Warm, fit_plan: FitPlan, likelihood: Likelihood
 ) -> tuple[Fitted, Reporter]:
     """Let new rows inform the posterior; kernel and inducing points stay where they are.
 
     The posterior so far is the prior of the new rows (streaming variational Bayes, Broderick et al.
     2013), so that rows in instalments count as they would together.
     """
-    plan = way.plan
+    plan = fit_plan.plan
     assert plan is not None
-    assert not isinstance(way.method, Local)
+    assert not isinstance(fit_plan.method, Local)
     dtype = np.dtype(warm.posterior.points.dtype)
     wide = np.dtype(np.float64)  # what all earlier rows have added up to is in this precision
     model = Model(warm.kernel, warm.posterior.points, likelihood)
     jitter = resolve_jitter(estimator.jitter, dtype)
-    with computing_in(wide), estimator._reporter(way, plan.steps) as reporter:
+    with computing_in(wide), estimator._reporter(fit_plan, plan.steps) as reporter:
         q = naturals_of(warm, jitter)
         nothing = Learned(False, False, False)
-        problem = problem_of(estimator, way, cast(rows, dtype), model, nothing, jitter, 0)
+        problem = problem_of(estimator, fit_plan, cast(rows, dtype), model, nothing, jitter, 0)
         feed = ArrayFeed(problem.rows)
         run = Run(plan, feed, Start(model, q, base_of(q)), seed=0)
         return fit_stochastic(run, problem, reporter), reporter
 
 
 def problem_of(
-    estimator: Any, way: Way, rows: Rows, model: Model, learned: Learned, jitter: float, seed: int
+    estimator: Any,
+    fit_plan: FitPlan,
+    rows: Rows,
+    model: Model,
+    learned: Learned,
+    jitter: float,
+    seed: int,
 ) -> Problem:
     """What training in steps or rounds is to do; `rows` are a sample, or all."""
-    assert way.plan is not None
-    assert not isinstance(way.method, Local)
+    assert fit_plan.plan is not None
+    assert not isinstance(fit_plan.method, Local)
     return Problem(
         rows=rows,
         model=model,
         learned=learned,
-        method=way.method,
+        method=fit_plan.method,
         maximise=maximise,
         jitter=jitter,
-        max_iter=way.plan.steps,
+        max_iter=fit_plan.plan.steps,
         tol=float(estimator.tol),
         rng=np.random.RandomState(seed),
         off_rows=not estimator.store_rows,

@@ -9,7 +9,7 @@ from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
 from ..extras import missing
 from ..likelihoods import Bernoulli
-from ..precision import resolve_dtype
+from ..numerics.precision import resolve_dtype
 from .local_fits import check_warm
 from .minibatches import Table, check_same_width
 from .training_data import class_factors
@@ -36,8 +36,8 @@ def fit_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
             check_same_width(warm, survey.n_features)
         _set_features(estimator, survey.n_features, cut.feature_names)
         estimator.classes_ = survey.classes
-        way = estimator._way(survey.n_rows, on_cluster=True)
-        check_warm(warm, way)
+        fit_plan = estimator._fit_plan(survey.n_rows, on_cluster=True)
+        check_warm(warm, fit_plan)
         factors = class_factors(estimator.class_weight, survey.classes, survey.class_totals)
         moments = survey.moments(factors)
         extremes = np.array([moments.minimum, moments.maximum])
@@ -52,7 +52,7 @@ def fit_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
             None,
             lambda _: rows.summation(preparation),
         )
-        estimator._fit_table(table, way, Bernoulli(estimator.likelihood), warm)
+        estimator._fit_table(table, fit_plan, Bernoulli(estimator.likelihood), warm)
 
 
 def _set_features(estimator: Any, n_features: int, names: tuple[str, ...] | None) -> None:

@@ -7,17 +7,17 @@ from jaxtyping import Float
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
-from ..container import shown as quoted
 from ..data.label_values import shown
 from ..data.standardise import Standardiser
 from ..data.tables import LARGEST_VALUE
 from ..exceptions import ModelFileError
-from ..header_values import value_of
+from ..files.container import shown as quoted
+from ..files.header_values import value_of
 from ..likelihoods import Gaussian
 from ..reach import check_finite
 from .base import GPEstimator, Targets
 from .labels import one_column
-from .methods import REGRESSION, Way, check_inducing, way_to_regress
+from .methods import REGRESSION, FitPlan, check_inducing, plan_to_regress
 from .parameters import number, one_of, switch
 from .stored_rows import check_stores_none
 from .training_data import check_not_negative
@@ -153,19 +153,19 @@ class GPRegressor(RegressorMixin, GPEstimator):
             noise = noise / self._target_scale**2
         return Targets(y, weights, Gaussian(np.asarray(noise)))
 
-    def _way(self, n_rows: int) -> Way:
+    def _fit_plan(self, n_rows: int) -> FitPlan:
         name = self.method
         if name == "auto":
             wanted = self.n_inducing != "auto" or self.inducing_points is not None
             sparse = wanted or n_rows > _MOST_ROWS_EXACT or not self.store_rows
             name = "titsias" if sparse else "exact"
-        way = way_to_regress(name)
-        check_stores_none(way.method, self.store_rows)
-        check_inducing(way.method, self.n_inducing, self.inducing_points)
-        return way
+        fit_plan = plan_to_regress(name)
+        check_stores_none(fit_plan.method, self.store_rows)
+        check_inducing(fit_plan.method, self.n_inducing, self.inducing_points)
+        return fit_plan
 
-    def _take_in(self, fitted, way, history) -> None:
-        super()._take_in(fitted, way, history)
+    def _take_in(self, fitted, fit_plan, history) -> None:
+        super()._take_in(fitted, fit_plan, history)
         self.log_evidence_ += self._evidence_offset
         self.noise_ = float(fitted.model.likelihood.noise) * self._target_scale**2
 

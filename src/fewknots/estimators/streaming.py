@@ -10,25 +10,25 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import prediction
-from ..container import replacing
 from ..data.numeric_columns import with_numeric_columns
 from ..data.sources import Block, open_source
 from ..data.spool import Spool
 from ..data.standardise import Standardiser
 from ..data.tables import check_magnitude, warn_of_constant_columns
 from ..distributed.collections import is_dask
+from ..files.container import replacing
 from ..inference.sites import Rows
 from ..inference.sparse_kl import SparseKL
 from ..likelihoods import Bernoulli
 from ..local.posterior import LocalPosterior
+from ..numerics.precision import on_device
 from ..posterior import GaussianPosterior
-from ..precision import on_device
 from ..reach import OutOfReachError
 from ..training.schedule import Plan
 from .base import GPEstimator
 from .labels import check_same_classes
 from .local_fits import check_warm, with_more_rows
-from .methods import Way
+from .methods import FitPlan
 from .minibatches import Warm, check_same_width, table_on_disk, update
 from .on_cluster import fit_on_cluster
 from .sklearn_callbacks import begin_fit, end_fit, with_callbacks
@@ -89,8 +89,8 @@ class StreamingFits(GPEstimator):
                 check_same_width(warm, spool.n_features)
             self._set_stream_features(spool)
             self.classes_ = spool.classes
-            way = self._way(spool.n_rows, streamed=True)
-            check_warm(warm, way)
+            fit_plan = self._fit_plan(spool.n_rows, streamed=True)
+            check_warm(warm, fit_plan)
             extremes = np.array([spool.minimum, spool.maximum])
             warn_of_constant_columns(extremes, getattr(self, "feature_names_in_", None))
             factors = class_factors(self.class_weight, spool.classes, spool.class_totals)
@@ -101,7 +101,7 @@ class StreamingFits(GPEstimator):
             else:
                 self._standardiser = Standardiser.identity(spool.n_features)
             table = table_on_disk(spool, factors, self._standardiser)
-            self._fit_table(table, way, Bernoulli(self.likelihood), warm)
+            self._fit_table(table, fit_plan, Bernoulli(self.likelihood), warm)
 
     def _set_stream_features(self, spool: Spool) -> None:
         self.n_features_in_ = spool.n_features
@@ -155,10 +155,10 @@ class StreamingFits(GPEstimator):
             return
         warm = Warm(self.kernel_, self.posterior_, self._standardiser)
         plan = Plan("natural_gradient", min(len(X), _UPDATE_BATCH), _UPDATE_STEPS)
-        way = Way(SparseKL(), plan=plan)
+        fit_plan = FitPlan(SparseKL(), plan=plan)
         so_far, stored_rows = self.log_evidence_, self.stored_rows_
-        fitted, reporter = update(self, rows, warm, way, self._likelihood)
-        self._keep(fitted, way, reporter)
+        fitted, reporter = update(self, rows, warm, fit_plan, self._likelihood)
+        self._keep(fitted, fit_plan, reporter)
         # log p(new, old) = log p(old) + log p(new | old); the last given a posterior that is
         # itself approximate, so that the sum is close to a bound but no longer one.
         self.log_evidence_ += so_far

@@ -8,18 +8,18 @@ from .calendar import over_the_calendar, over_the_day, over_the_week
 from .effects import Effect, effect
 from .importance import Importance, importance
 from .inputs import Input, inputs_of, typical_row
-from .nameless import Nameless, without_names
 from .nearness import distance_to_points
 from .relevance import Relevance, kernel_relevance, strongest
 from .surface import Surface, surface, two_to_show
+from .unnamed_rows import UnnamedRows, without_names
 
 __all__ = [
     "Effect",
     "Importance",
     "Input",
-    "Nameless",
     "Relevance",
     "Surface",
+    "UnnamedRows",
     "distance_to_points",
     "effect",
     "importance",

@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from .effects import POINTS, ROWS, Effect, averaged, where_missing
 from .inputs import Input
-from .nameless import Nameless
+from .unnamed_rows import UnnamedRows
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _FEW_DAYS = 21  # which are shown one by one
@@ -25,7 +25,7 @@ _HOURS = 24
 _MICROSECONDS_A_DAY = 86_400e6
 
 
-def over_the_calendar(rows: Nameless, one: Input) -> Effect:
+def over_the_calendar(rows: UnnamedRows, one: Input) -> Effect:
     """The mean probability of `classes_[1]` and its band, over the dates of these rows."""
     import pyarrow as pa
 
@@ -50,9 +50,9 @@ def over_the_calendar(rows: Nameless, one: Input) -> Effect:
     return Effect(one.name, "date", values, *band, False, missing=missing)
 
 
-def over_the_week(rows: Nameless, one: Input) -> Effect | None:
+def over_the_week(rows: UnnamedRows, one: Input) -> Effect | None:
     """The same for Monday to Sunday, each row in its own week; None if the model knows none."""
-    from ..recipe.dates import MONDAY
+    from ..tables.recipe.dates import MONDAY
 
     if "day of week" not in one.column.circles:
         return None
@@ -64,7 +64,7 @@ def over_the_week(rows: Nameless, one: Input) -> Effect | None:
     return Effect(name, "text", np.arange(float(_WEEK)), *band, True, labels=DAYS)
 
 
-def over_the_day(rows: Nameless, one: Input) -> Effect | None:
+def over_the_day(rows: UnnamedRows, one: Input) -> Effect | None:
     """The same for the hours of the day, each row on its own day; None if the model knows none."""
     if "time of day" not in one.column.circles:
         return None
@@ -76,7 +76,7 @@ def over_the_day(rows: Nameless, one: Input) -> Effect | None:
 
 
 def _days_and_times(
-    rows: Nameless, one: Input
+    rows: UnnamedRows, one: Input
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """The day of each averaged row, and its time of day, 0 for a column of days.
 

@@ -17,7 +17,7 @@ from jaxtyping import Float
 from scipy.special import expit, ndtr
 
 from .inputs import Input, single_feature
-from .nameless import Nameless, check_rows
+from .unnamed_rows import UnnamedRows, check_rows
 
 ROWS = 100  # averaged over
 POINTS = 40  # along the curve
@@ -56,7 +56,7 @@ class Effect(NamedTuple):
         return float(np.ptp(self.probability))
 
 
-def effect(rows: Nameless, column: Input | int) -> Effect:
+def effect(rows: UnnamedRows, column: Input | int) -> Effect:
     """The mean probability of `classes_[1]` and its band, along a number, text or boolean.
 
     column : an `Input`, or the number of a feature.
@@ -70,7 +70,7 @@ def effect(rows: Nameless, column: Input | int) -> Effect:
     return _of_number(rows, one)
 
 
-def averaged(rows: Nameless, one: Input, made_up: Float[np.ndarray, "V n F"]) -> Band:
+def averaged(rows: UnnamedRows, one: Input, made_up: Float[np.ndarray, "V n F"]) -> Band:
     """For each value the mean over at most 100 rows that have these features.
 
     made_up : features of each value; n is the number of rows, or 1 where all rows get the same.
@@ -86,7 +86,7 @@ def averaged(rows: Nameless, one: Input, made_up: Float[np.ndarray, "V n F"]) ->
     return Band(*(q.reshape(len(made_up), -1).mean(axis=1) for q in quantities))
 
 
-def where_missing(rows: Nameless, one: Input, null: Any) -> tuple[float, float, float] | None:
+def where_missing(rows: UnnamedRows, one: Input, null: Any) -> tuple[float, float, float] | None:
     """What the model says where the column has no value; `null` is a pyarrow array of one null."""
     if not one.can_be_missing:
         return None
@@ -94,7 +94,7 @@ def where_missing(rows: Nameless, one: Input, null: Any) -> tuple[float, float, 
     return float(band.probability[0]), float(band.low[0]), float(band.high[0])
 
 
-def _of_number(rows: Nameless, one: Input) -> Effect:
+def _of_number(rows: UnnamedRows, one: Input) -> Effect:
     numbers = rows.X[one.present(rows.X), one.features.start]
     if not len(numbers):  # none of these rows has a value
         numbers = rows.X[:, one.features.start]
@@ -116,7 +116,7 @@ def _of_number(rows: Nameless, one: Input) -> Effect:
     return Effect(one.name, "number", values, *band, separate, missing=missing)
 
 
-def _of_boolean(rows: Nameless, one: Input) -> Effect:
+def _of_boolean(rows: UnnamedRows, one: Input) -> Effect:
     import pyarrow as pa
 
     known: list[bool | None] = [False, True]
@@ -130,7 +130,7 @@ def _of_boolean(rows: Nameless, one: Input) -> Effect:
     )
 
 
-def _of_text(rows: Nameless, one: Input) -> Effect:
+def _of_text(rows: UnnamedRows, one: Input) -> Effect:
     """The most frequent levels; "(other)" stands for those that the recipe pools."""
     import pyarrow as pa
 

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from .inputs import Input
-from .nameless import Nameless, check_rows
+from .unnamed_rows import UnnamedRows, check_rows
 
 _PREDICTIONS = 50_000  # that all shuffles may cost together
 _FEWEST_ROWS, _MOST_ROWS = 20, 1000
@@ -41,7 +41,7 @@ class Importance(NamedTuple):
 
 
 def importance(
-    rows: Nameless, y: Int[np.ndarray, " N"], inputs: tuple[Input, ...], seed: int = 0
+    rows: UnnamedRows, y: Int[np.ndarray, " N"], inputs: tuple[Input, ...], seed: int = 0
 ) -> Importance:
     """Shuffle each column among at most 1,000 rows; `y` is 1 for `classes_[1]` and 0 else."""
     check_rows(rows)

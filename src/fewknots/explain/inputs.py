@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..data.sources import Place
-from .nameless import Nameless
+from .unnamed_rows import UnnamedRows
 
 _PLACE = Place("a made-up table")
 
@@ -51,7 +51,7 @@ class Input(NamedTuple):
         return X[:, self.features.stop - 1] == 0.0  # the last feature says that it was missing
 
 
-def inputs_of(rows: Nameless, recipe: Any = None) -> tuple[Input, ...]:
+def inputs_of(rows: UnnamedRows, recipe: Any = None) -> tuple[Input, ...]:
     """The columns that these features were made of; `recipe` is the `Recipe` that made them."""
     if recipe is None:
         return tuple(single_feature(rows, column) for column in range(len(rows.names)))
@@ -68,12 +68,12 @@ def inputs_of(rows: Nameless, recipe: Any = None) -> tuple[Input, ...]:
     return tuple(inputs)
 
 
-def single_feature(rows: Nameless, column: int) -> Input:
+def single_feature(rows: UnnamedRows, column: int) -> Input:
     """A feature as a column of its own."""
     return Input(rows.names[column], slice(column, column + 1))
 
 
-def typical_row(rows: Nameless, inputs: tuple[Input, ...]) -> Float[np.ndarray, " D"]:
+def typical_row(rows: UnnamedRows, inputs: tuple[Input, ...]) -> Float[np.ndarray, " D"]:
     """A row to hold the other columns at: medians, and the most frequent text, true or false.
 
     (The median of each feature would be no row: a text with three levels would have none of them.)

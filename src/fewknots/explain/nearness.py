@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.neighbors import NearestNeighbors
 
-from .nameless import check_kind
+from .unnamed_rows import check_kind
 
 
 def distance_to_points(classifier: Any, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:

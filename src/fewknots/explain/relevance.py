@@ -22,8 +22,8 @@ from jaxtyping import Float
 
 from ..kernels import Constant, Kernel, Linear, Product, Sum
 from ..kernels.stationary import Stationary
-from ..precision import computing_in
-from .nameless import Nameless, check_rows
+from ..numerics.precision import computing_in
+from .unnamed_rows import UnnamedRows, check_rows
 
 
 class Relevance(NamedTuple):
@@ -51,7 +51,7 @@ class _Moved(NamedTuple):
         return np.sqrt(np.maximum(self.still + self.moved - 2.0 * self.across, 0.0))
 
 
-def kernel_relevance(rows: Nameless) -> Relevance:
+def kernel_relevance(rows: UnnamedRows) -> Relevance:
     """The expected change of f as each input moves by its standard deviation among these rows."""
     check_rows(rows, classifier=False)
     standardiser = rows.classifier._standardiser

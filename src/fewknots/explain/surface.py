@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from .nameless import Nameless, check_rows
+from .unnamed_rows import UnnamedRows, check_rows
 
 _MARGIN = 0.05  # beyond the outermost rows
 _FEW = 2  # distinct values: an axis of such an input would show two lines
@@ -24,7 +24,7 @@ class Surface(NamedTuple):
 
 
 def surface(
-    rows: Nameless,
+    rows: UnnamedRows,
     columns: tuple[int, int],
     grid: int = 80,
     held_at: Float[np.ndarray, " D"] | None = None,
@@ -58,7 +58,7 @@ def _points(classifier: Any) -> Float[np.ndarray, "M D"]:
     return classifier._standardiser.undo(np.asarray(classifier.posterior_.points, np.float64))
 
 
-def two_to_show(rows: Nameless, order: list[int]) -> tuple[int, int] | None:
+def two_to_show(rows: UnnamedRows, order: list[int]) -> tuple[int, int] | None:
     """The first two of `order` with more than two distinct values, the one on the left across.
 
     None with a single input.

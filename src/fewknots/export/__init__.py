@@ -9,7 +9,7 @@ from ..extras import missing
 
 if TYPE_CHECKING:
     from ..estimators import GPClassifier
-    from ..recipe import Recipe
+    from ..tables.recipe import Recipe
 
 _DTYPES = ("float32", "float64")
 

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from ..container import replacing
+from ..files.container import replacing
+from ..numerics.precision import computing_in
 from ..posterior import GaussianPosterior, MixturePosterior
-from ..precision import computing_in
 from .graph import Graph, Tensor, side_by_side, square
 from .kernels import Inputs, covariance, diagonal
 from .links import probabilities
 
 if TYPE_CHECKING:
     from ..estimators import GPClassifier
-    from ..recipe import Recipe
+    from ..tables.recipe import Recipe
 
 ROWS = "rows"  # the free dimension's name
 # Of a probability, by float32's product at the points: elsewhere it may be several times as much,

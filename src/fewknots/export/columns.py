@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from ..recipe import Recipe
-from ..recipe.dates import DAYS_A_YEAR, MONDAY, Date
-from ..recipe.numbers import Number
-from ..recipe.texts import Text
+from ..tables.recipe import Recipe
+from ..tables.recipe.dates import DAYS_A_YEAR, MONDAY, Date
+from ..tables.recipe.numbers import Number
+from ..tables.recipe.texts import Text
 from .graph import Graph, Tensor, side_by_side, where
 
 _FLOAT64 = np.dtype(np.float64)

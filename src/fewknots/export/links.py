@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from ..normal import ERFCX_CENTRE, ERFCX_COEFFICIENTS
-from ..quadrature import (
+from ..numerics.normal import ERFCX_CENTRE, ERFCX_COEFFICIENTS
+from ..numerics.quadrature import (
     CHUNK,
     HERMITE_LARGEST_SIGMA,
     HERMITE_NODES,

@@ -26,10 +26,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ..arrays import AnyArray
-from ..elementary import not_below_zero
 from ..kernels import Kernel
-from ..linalg import cholesky_pullback, cholesky_with_ladder
+from ..numerics.arrays import AnyArray
+from ..numerics.elementary import not_below_zero
+from ..numerics.linalg import cholesky_pullback, cholesky_with_ladder
 
 
 class Features(NamedTuple):

@@ -42,8 +42,8 @@ from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Bool, Float, Int
 from scipy.special import log_ndtr, ndtri_exp
 
-from ..linalg import precision_factor
-from ..normal import lower_tail
+from ..numerics.linalg import precision_factor
+from ..numerics.normal import lower_tail
 from ..optimize.natural_gradient import rounding
 from .features import FeatureCotangents, Features
 from .method import Evaluated, HeldByRows, OverRows, without_jitter

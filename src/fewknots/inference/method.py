@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ..arrays import AnyArray
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
+from ..numerics.arrays import AnyArray
 from ..posterior import Posterior, from_whitened, held_by_points
 from .priors import projection
 from .sites import RowGaussian, Rows, WhitenedGaussian, prior_sites

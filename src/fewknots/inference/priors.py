@@ -26,10 +26,10 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int
 
-from ..arrays import AnyArray
-from ..elementary import not_below_zero
 from ..kernels import Kernel
-from ..linalg import precision_factor
+from ..numerics.arrays import AnyArray
+from ..numerics.elementary import not_below_zero
+from ..numerics.linalg import precision_factor
 from .features import FeatureCotangents, Features
 from .sites import Belief, Direction, RowGaussian, Running, Sites, WhitenedGaussian
 

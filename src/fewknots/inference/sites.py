@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..arrays import AnyArray
+from ..numerics.arrays import AnyArray
 
 
 class Rows(NamedTuple):

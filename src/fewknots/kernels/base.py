@@ -13,8 +13,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from .. import pytrees
-from ..arrays import AnyArray
+from ..numerics import pytrees
+from ..numerics.arrays import AnyArray
 
 
 @dataclass_transform(eq_default=False)

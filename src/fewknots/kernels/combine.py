@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import AnyArray
+from ..numerics.arrays import AnyArray
 from .base import Kernel
 from .linear import Constant, Linear
 from .stationary import RBF, Matern12, Matern32, Matern52

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import AnyArray
+from ..numerics.arrays import AnyArray
 from .base import Kernel, one_per_input, positive_parameter
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Float
 
-from ..arrays import AnyArray
-from ..elementary import exp, not_below_zero
+from ..numerics.arrays import AnyArray
+from ..numerics.elementary import exp, not_below_zero
 from .base import Kernel, one_per_input, positive_parameter
 
 # Up to this many inputs squared distances are sums of squared differences: exact, also for

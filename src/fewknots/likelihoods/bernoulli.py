@@ -11,10 +11,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import pytrees
-from ..elementary import exp, log1p
-from ..normal import log_cdf, lower_tail
-from ..quadrature import expect
+from ..numerics import pytrees
+from ..numerics.elementary import exp, log1p
+from ..numerics.normal import log_cdf, lower_tail
+from ..numerics.quadrature import expect
 from .base import Expectations, Pointwise, Tilted
 
 LINKS = ("probit", "logit")

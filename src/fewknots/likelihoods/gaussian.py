@@ -6,8 +6,8 @@ from functools import partial
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .. import pytrees
-from ..arrays import AnyArray
+from ..numerics import pytrees
+from ..numerics.arrays import AnyArray
 from .base import Expectations, Pointwise, Tilted
 
 

@@ -15,12 +15,12 @@ import jax.numpy as jnp
 
 from ..likelihoods import Bernoulli
 from .neighbourhood import Covariances, Labelled
-from .settled import Marginals, Matrix, Sensitivity, Settled, Targets, by_row, settle
+from .site_solution import Marginals, Matrix, Sensitivity, SiteSolution, Targets, by_row, settle
 
 
 def expectation_propagation(
     prior: Covariances, labels: Labelled, likelihood: Bernoulli, mean: Any, tolerance: float
-) -> Settled:
+) -> SiteSolution:
     """The sites that leave every row's tilted mean and variance."""
     copies = jnp.where(labels.weights > 0, labels.weights, 1.0)
 
@@ -41,7 +41,7 @@ def expectation_propagation(
 
     found, precision = settle(prior, targets, tolerance)
     s_mean, s = cavity(found, precision)
-    return Settled(
+    return SiteSolution(
         found.slope,
         precision,
         found.factor,

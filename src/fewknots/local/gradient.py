@@ -5,7 +5,7 @@ A change dK of the prior, and dm of its mean, moves the marginals by (neighbourh
     df  = P dK α + Σ p,                        p = dg - f db,
     dσ² = diag(P dK Pᵀ) - (Σ∘Σ) db,
 
-and these move the sites, by their sensitivity (settled.py) with A = ∂a/∂μ + b:
+and these move the sites, by their sensitivity (site_solution.py) with A = ∂a/∂μ + b:
 
     p  = A df + (∂a/∂σ²) dσ² + (A - b) dm,     db = (∂b/∂μ)(df + dm) + (∂b/∂σ²) dσ².
 
@@ -31,7 +31,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .neighbourhood import Covariances, LocalPrediction, shrunk, times
-from .settled import Matrix, Settled
+from .site_solution import Matrix, SiteSolution
 
 
 class PriorCotangents(NamedTuple):
@@ -43,7 +43,7 @@ class PriorCotangents(NamedTuple):
 
 def pulled_back(
     prior: Covariances,
-    found: Settled,
+    found: SiteSolution,
     prediction: LocalPrediction,
     mean_cotangent: Float[Array, " Q"],
     variance_cotangent: Float[Array, " Q"],
@@ -77,7 +77,9 @@ def pulled_back(
     )
 
 
-def _row_cotangents(found: Settled, d_pull: Matrix, d_precision: Matrix) -> tuple[Matrix, Matrix]:
+def _row_cotangents(
+    found: SiteSolution, d_pull: Matrix, d_precision: Matrix
+) -> tuple[Matrix, Matrix]:
     """Those of f and σ² at the rows, from those of the sites."""
     s = found.sensitivity
     d_f = (s.slope_to_mean + found.precision) * d_pull + s.precision_to_mean * d_precision
@@ -85,7 +87,7 @@ def _row_cotangents(found: Settled, d_pull: Matrix, d_precision: Matrix) -> tupl
 
 
 def _settled_cotangents(
-    found: Settled, direct_pull: Matrix, direct_precision: Matrix
+    found: SiteSolution, direct_pull: Matrix, direct_precision: Matrix
 ) -> tuple[Matrix, Matrix]:
     """The sites' cotangents, their effect on each other included."""
     assert found.posterior_covariance is not None

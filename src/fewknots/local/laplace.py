@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from ..likelihoods import Bernoulli, Pointwise
 from .neighbourhood import Covariances, Labelled, factorised, shrunk, times
-from .settled import Matrix, Sensitivity, Settled, by_row
+from .site_solution import Matrix, Sensitivity, SiteSolution, by_row
 
 _MOST_STEPS = 50
 _SMALLEST_STEP = 1e-3
@@ -26,7 +26,7 @@ _CONJUGATE_STEPS = 8
 
 def laplace(
     prior: Covariances, labels: Labelled, likelihood: Bernoulli, mean: Any, tolerance: float
-) -> Settled:
+) -> SiteSolution:
     """Until Newton's step is shorter than `tolerance`; that last one is taken, too.
 
     What it leaves is of the order of its square. A step that lowers log p(y|f) - ½ αᵀKα is not
@@ -91,7 +91,7 @@ def laplace(
     found = lax.while_loop(unfinished, advance, start)
     centred = found.centred + found.step[:, None] * found.more_centred
     at = seen(centred)
-    return Settled(
+    return SiteSolution(
         found.slope + found.step[:, None] * found.more_slope,
         at.curvature,
         factorised(K, at.curvature),

@@ -7,16 +7,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ..arrays import AnyArray
 from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..likelihoods import Bernoulli
-from ..precision import compiled
+from ..numerics.arrays import AnyArray
+from ..numerics.precision import compiled
 from .ep import expectation_propagation
 from .gradient import pulled_back
 from .laplace import laplace
 from .neighbourhood import Covariances, Labelled, LocalPrediction, covariances, predicted
-from .settled import Rule, Settled
+from .site_solution import Rule, SiteSolution
 from .variational import variational
 
 RULES: dict[str, Rule] = {
@@ -60,7 +60,7 @@ def gathered(rows: Rows, near: Int[AnyArray, "Q K"]) -> tuple[Float[Array, "Q K 
 
 def _solved(
     rule: str, model: LocalModel, likelihood: Bernoulli, prior: Covariances, labels: Labelled
-) -> tuple[Settled, LocalPrediction]:
+) -> tuple[SiteSolution, LocalPrediction]:
     tolerance = _TOLERANCE[rule][prior.own.dtype == jnp.float64]
     found = RULES[rule](prior, labels, likelihood, model.mean, tolerance)
     return found, predicted(prior, model.mean, found.slope, found.factor, found.precision)

@@ -25,10 +25,10 @@ import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-from ..arrays import AnyArray
-from ..elementary import not_below_zero
 from ..kernels import Kernel
-from ..linalg import after
+from ..numerics.arrays import AnyArray
+from ..numerics.elementary import not_below_zero
+from ..numerics.linalg import after
 
 
 class Labelled(NamedTuple):

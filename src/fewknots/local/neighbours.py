@@ -25,7 +25,7 @@ from scipy.spatial import cKDTree
 
 from ..data.blocks import padded, row_slices
 from ..kernels import Kernel
-from ..precision import compiled, current_platform, for_platform
+from ..numerics.precision import compiled, current_platform, for_platform
 
 # A learned metric leaves few inputs that matter, and a tree looks at those: with 54 (covtype) it is
 # twenty times quicker than all distances, with 91 (adult) a little, with 784 (MNIST) slower

@@ -24,9 +24,9 @@ from ..data.blocks import padded, row_slices
 from ..exceptions import NumericalError
 from ..inference.sites import Rows
 from ..likelihoods import Bernoulli
-from ..linalg import one_batch_of_solves
+from ..numerics.linalg import one_batch_of_solves
+from ..numerics.precision import compiled, one_lapack_thread
 from ..optimize.lbfgsb import Status
-from ..precision import compiled, one_lapack_thread
 from ..progress import Reporter
 from ..training.checkpoint import (
     Checkpoints,
@@ -37,9 +37,9 @@ from ..training.checkpoint import (
 )
 from ..training.full_batch import Fitted
 from ..training.parameters import Model
+from ..training.run_state import RunState
 from ..training.saved_form import Saved
 from ..training.schedule import Plan
-from ..training.standing import Standing
 from .model import LocalModel, Score, latent, score
 from .neighbours import MovingSearch, metric, without
 from .posterior import LocalPosterior, block_size
@@ -91,12 +91,12 @@ class _Training:
         kernel, mean, sharpness = run.start
         free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
         self.state = State(free, _ADAM.init(free))
-        self.standing = Standing.at_first(run.plan)
+        self.run_state = RunState.at_first(run.plan)
         self.k = min(run.n_neighbors, len(run.rows.y) - 1)
         scale = self._scale()
         if run.resumed is not None:
             self.state = unflattened("state", self.state, run.resumed.arrays)
-            self.standing = Standing.of(run.resumed, run.plan)
+            self.run_state = RunState.of(run.resumed, run.plan)
             take_up_history(report, run.resumed)
             scale = run.resumed.arrays["search.scale"]  # the metric in which the search stood
         self.last_score: float | None = None  # of the last chunk, per unit of weight
@@ -119,7 +119,7 @@ class _Training:
             return self._fitted(self._evidence(), status)
 
     def _share(self) -> float:
-        return self.standing.share(self.report.limit)
+        return self.run_state.share(self.report.limit)
 
     def _total_weight(self) -> float:
         return float(np.sum(self.run.rows.weights, dtype=np.float64))
@@ -127,7 +127,7 @@ class _Training:
     def _part(self) -> Int[np.ndarray, " n"] | None:
         """The rows among which neighbours are looked for in the first steps; None is all."""
         n_rows = len(self.run.rows.y)
-        if self.standing.done >= _FIRST_STEPS or n_rows <= 2 * _FIRST_ROWS:
+        if self.run_state.done >= _FIRST_STEPS or n_rows <= 2 * _FIRST_ROWS:
             return None
         return np.random.default_rng(self.run.seed).choice(n_rows, _FIRST_ROWS, replace=False)
 
@@ -139,25 +139,25 @@ class _Training:
 
     def _advance(self) -> bool:
         """One chunk; False if someone asked to stop."""
-        before, began = self.state, self.standing
+        before, began = self.state, self.run_state
         scores: list[float] = []
         share = self._share()
         while len(scores) < _CHUNK and (share < 1.0 or not scores):
             if scores and self.report.is_asked_to_stop():
                 break
             scores.append(self._step(share))
-            self.standing = self.standing._replace(done=self.standing.done + 1)
+            self.run_state = self.run_state._replace(done=self.run_state.done + 1)
             share = self._share()
         score = float(np.mean(scores))
         if not np.isfinite(score) or not _all_finite(self.state):
             self.state = before
-            self.standing = began.slower(len(scores), "standardize=True or dtype='float64'")
+            self.run_state = began.slower(len(scores), "standardize=True or dtype='float64'")
             return True
         nlp = None if self.run.held_out is None else self._held_out_nlp()
         limit, seconds = self.report.limit, self.report.seconds
         if limit is not None:
             limit.begin_training()
-        self.standing = began.after(
+        self.run_state = began.after(
             len(scores), score, nlp, limit, seconds, self.run.tol, _PATIENCE
         )
         self.last_score = score
@@ -166,7 +166,7 @@ class _Training:
             score * total,
             len(scores),
             rows=len(scores) * plan.batch_size,
-            passes=self.standing.done * plan.batch_size / len(self.run.rows.y),
+            passes=self.run_state.done * plan.batch_size / len(self.run.rows.y),
             held_out_nlp=nlp,
             share=self._share(),
             so_far=partial(self._fitted, score * total, Status.STOPPED),
@@ -178,14 +178,14 @@ class _Training:
     def _step(self, share: float) -> float:
         """One batch; the mean log probability of its rows."""
         run, n_rows = self.run, len(self.run.rows.y)
-        if self.standing.done >= _FIRST_STEPS:
+        if self.run_state.done >= _FIRST_STEPS:
             self._look_everywhere()
         if run.plan.batch_size >= n_rows:
             batch = np.arange(n_rows)
         else:
-            rng = np.random.default_rng([run.seed, self.standing.done])
+            rng = np.random.default_rng([run.seed, self.run_state.done])
             batch = rng.choice(n_rows, run.plan.batch_size, replace=False, shuffle=False)
-        rate = self.standing.slowdown * _RATE * 0.5 * (1.0 + np.cos(np.pi * share))
+        rate = self.run_state.slowdown * _RATE * 0.5 * (1.0 + np.cos(np.pi * share))
         near = self._around(batch)
         with one_batch_of_solves:
             self.state, mean = jax.block_until_ready(
@@ -246,8 +246,8 @@ class _Training:
         run = self.run
         assert run.checkpoints is not None
         arrays = flattened("state", self.state) | {"search.scale": np.array(self.search.scale)}
-        header = self.standing.header(run.plan, run.seed)
-        run.checkpoints.write(self.standing.done, header, arrays | with_history(self.report))
+        header = self.run_state.header(run.plan, run.seed)
+        run.checkpoints.write(self.run_state.done, header, arrays | with_history(self.report))
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -257,7 +257,7 @@ class _Training:
                 "the leave-one-out probability is not a number at the last parameters. Try "
                 "standardize=True or dtype='float64'."
             )
-        run, model, done = self.run, self._model(), self.standing.done
+        run, model, done = self.run, self._model(), self.run_state.done
         X, y, weights = run.rows
         posterior = LocalPosterior(
             model.kernel,

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 
 from ..likelihoods import Bernoulli
 from .neighbourhood import Covariances, Labelled, times
-from .settled import Marginals, Matrix, Sensitivity, Settled, Targets, by_row, settle
+from .site_solution import Marginals, Matrix, Sensitivity, SiteSolution, Targets, by_row, settle
 
 
 def variational(
     prior: Covariances, labels: Labelled, likelihood: Bernoulli, mean: Any, tolerance: float
-) -> Settled:
+) -> SiteSolution:
     """The sites that maximise each neighbourhood's bound."""
 
     def seen(now: Marginals):
@@ -33,7 +33,7 @@ def variational(
     terms = seen(found)
     # ∂α/∂σ² = ½ E[(log p)'''] and ∂β/∂μ = -E[(log p)''']: one is minus half the other.
     third = _third_derivative(likelihood, labels, mean + found.centred, found.variance)
-    return Settled(
+    return SiteSolution(
         found.slope,
         precision,
         found.factor,

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ..container import replacing
+from ..files.container import replacing
 from .experiment import Experiment, Options, Result
 from .inputs import DataSets, gather
 from .record import record

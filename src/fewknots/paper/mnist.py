@@ -21,7 +21,7 @@ _PASSES = 10  # of Adadelta: the paper does not say how many it took
 _NEXT_LOOK = 1.08
 
 
-class Way(NamedTuple):
+class Setting(NamedTuple):
     """A way to fit: how the figure calls it, and the arguments that are not the defaults."""
 
     label: str
@@ -31,15 +31,15 @@ class Way(NamedTuple):
 PIXELS_AS_THEY_ARE = {"standardize": False, "ard": False}
 NATURAL = {"optimizer": "natural_gradient"}  # what so many rows get by default
 WAYS = {
-    "paper": Way(
+    "paper": Setting(
         "the paper's: Adadelta, step rate 0.1, batches of 10",
         {"optimizer": "adadelta", "batch_size": 10, "max_iter": 6000 * _PASSES, "tol": 0.0}
         | PIXELS_AS_THEY_ARE,
     ),
-    "one-lengthscale": Way(
+    "one-lengthscale": Setting(
         "natural gradients, one lengthscale, pixels as they are", NATURAL | PIXELS_AS_THEY_ARE
     ),
-    "defaults": Way("fewknots' defaults (pixels standardised, a lengthscale each)", NATURAL),
+    "defaults": Setting("fewknots' defaults (pixels standardised, a lengthscale each)", NATURAL),
 }
 _QUICK_STEPS = {"paper": 1000, "one-lengthscale": 100, "defaults": 50}
 
@@ -55,7 +55,7 @@ class Mnist:
     choices: tuple[Choice, ...] = ()
 
     def cells(self, options: Options) -> list[Cell]:
-        return [_cell(name, way, options) for name, way in WAYS.items()]
+        return [_cell(name, setting, options) for name, setting in WAYS.items()]
 
     def run(self, cell: Cell, options: Options) -> dict[str, Any]:
         dataset = load(_DATA, options.data)
@@ -76,8 +76,8 @@ class Mnist:
         return _account(list(results.values()))
 
 
-def _cell(name: str, way: Way, options: Options) -> Cell:
-    arguments = dict(way.arguments)
+def _cell(name: str, setting: Setting, options: Options) -> Cell:
+    arguments = dict(setting.arguments)
     if options.quick:
         arguments["max_iter"] = _QUICK_STEPS[name]
     settings = {

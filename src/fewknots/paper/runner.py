@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import __version__
-from ..container import replacing
+from ..files.container import replacing
 from ..stopping import listening
 from .experiment import Cell, Experiment, Options, Result
 from .inputs import DataSets

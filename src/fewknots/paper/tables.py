@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..container import replacing
+from ..files.container import replacing
 from .experiment import Result
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..explain import Surface, kernel_relevance, strongest, surface, two_to_show, without_names
-from ..explain.nameless import check_kind
+from ..explain.unnamed_rows import check_kind
 from .axes import NEGATIVE, POSITIVE, axes, between_classes
 
 _LEVELS = np.linspace(0.0, 1.0, 21)

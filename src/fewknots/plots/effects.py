@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..explain import Effect, effect, kernel_relevance, strongest, without_names
-from ..explain.nameless import check_kind
+from ..explain.unnamed_rows import check_kind
 from .axes import POSITIVE, axes, probability_axis
 
 

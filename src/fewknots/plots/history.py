@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..explain.history import clock, settled_range
-from ..explain.nameless import check_kind
+from ..explain.unnamed_rows import check_kind
 from .axes import NEGATIVE, POSITIVE, axes
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..explain import distance_to_points
-from ..precision import computing_in
+from ..numerics.precision import computing_in
 from ..scoring import wilson
 from .axes import Axes, figure, key, labelled, spread
 from .evidence import Evidence

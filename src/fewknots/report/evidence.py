@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..explain import Importance, Input, Nameless, importance, inputs_of, without_names
-from ..explain.nameless import check_kind
+from ..explain import Importance, Input, UnnamedRows, importance, inputs_of, without_names
+from ..explain.unnamed_rows import check_kind
 from .comparison import Comparison, against_the_best
 from .labels import IN_A_CELL, IN_A_SENTENCE, shortened
 
@@ -18,7 +18,7 @@ _UNKNOWN_ROWS = "It cannot be known here whether the model learned from these ro
 class Evidence(NamedTuple):
     """A classifier, rows to check it on, and what it says of them."""
 
-    rows: Nameless
+    rows: UnnamedRows
     y: Int[np.ndarray, " N"]  # 1 for the positive class
     p: Float[np.ndarray, " N"]  # of the positive class
     log_p: Float[np.ndarray, "N 2"]

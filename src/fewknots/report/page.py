@@ -7,7 +7,7 @@ from importlib.resources import files
 from os import PathLike
 from typing import Any
 
-from ..container import replacing
+from ..files.container import replacing
 from . import (
     calibration,
     card,
@@ -60,8 +60,8 @@ def write_report(
     X, y : rows it was not fitted to, in the classifier's columns, and their labels, as in
         `classes_`.
     feature_names : what to call the columns of X; else the names of the fit, or those of `recipe`.
-    baselines : `fewknots.baselines.Baselines`, or anything whose `probabilities(X)` is a dict of
-        probabilities by name, to stand beside the model's.
+    baselines : `fewknots.tables.baselines.Baselines`, or anything whose `probabilities(X)` is a
+        dict of probabilities by name, to stand beside the model's.
     recipe : the `Recipe` that made X. With it the page speaks of the table's columns: a date or a
         text is one column, whatever number of features it became. Without it each feature is one.
     rows : pyarrow table of the same rows before encoding, for the tables that list single rows.

@@ -15,9 +15,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from .. import container
-from ..container import shown
 from ..exceptions import CheckpointError, CheckpointWarning, ModelFileError, warn
+from ..files import container
+from ..files.container import shown
 from ..progress import Reporter
 from .saved_form import Saved, check_history
 

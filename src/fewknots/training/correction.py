@@ -21,8 +21,9 @@ others (features.py): K̄(Z_k, Z) = ĀL⁻¹, LᵀL̄ = -ĀᵀA, K̄_kk = -½H̃
 
 **Slope.** What is then left of the gradient for θ is added as it is, gᵀ(θ - θ_k).
 
-**Bends.** Where the sample's curvature for θ is wrong, each round shows it along one direction: the
-surrogate's gradient at the place it proposed, and the one that the round found there, differ by r.
+**Curvature corrections.** Where the sample's curvature for θ is wrong, each round shows it along
+one direction: the surrogate's gradient at the place it proposed, and the one that the round found
+there, differ by r.
 ½ c (rᵀ(θ - θ_k))² with c = 1/(rᵀ(θ_k+1 - θ_k)) would have made them equal; these terms, Broyden's
 symmetric rank-one formula for the curvature of D - s, are kept from round to round.
 """
@@ -35,7 +36,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..inference.features import added, whiten
-from ..precision import compiled
+from ..numerics.precision import compiled
 from .parameters import Model, Named, decode
 from .steps import Base, Naturals, gaussian
 
@@ -59,23 +60,25 @@ class Carried(NamedTuple):
     gradient: Named  # of all of T, for the free parameters
 
 
-class Bends(NamedTuple):
+class CurvatureCorrections(NamedTuple):
     """What earlier rounds have shown of the curvature of D - s."""
 
     directions: Float[np.ndarray, "K P"]  # r
     strengths: Float[np.ndarray, " K"]  # c
 
     @classmethod
-    def none(cls, size: int) -> "Bends":
+    def none(cls, size: int) -> "CurvatureCorrections":
         """Before the second round."""
         return cls(np.zeros((0, size)), np.zeros(0))
 
-    def learned(self, error: np.ndarray, step: np.ndarray) -> "Bends":
+    def learned(self, error: np.ndarray, step: np.ndarray) -> "CurvatureCorrections":
         """One more, from the gradient's error after a step."""
         along = float(error @ step)
         if not abs(along) > _LEAST_COSINE * np.linalg.norm(error) * np.linalg.norm(step):
             return self
-        return Bends(np.vstack([self.directions, error]), np.append(self.strengths, 1.0 / along))
+        return CurvatureCorrections(
+            np.vstack([self.directions, error]), np.append(self.strengths, 1.0 / along)
+        )
 
     def at(self, moved: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient, `moved` away from θ_k."""

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..arrays import AnyArray
+from ..numerics.arrays import AnyArray
 
 _HIGH, _LOW = 2.0**-24, 2.0**-64
 _LARGEST = 2.0**62  # of an integer

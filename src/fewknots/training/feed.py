@@ -23,7 +23,7 @@ from jaxtyping import Int
 
 from ..data.blocks import padded, row_slices
 from ..inference.sites import Rows
-from ..precision import current_platform
+from ..numerics.precision import current_platform
 
 _BLOCK = 256  # consecutive rows that are read together
 _POOL_BYTES = 2**27  # of rows on the device at a time

@@ -26,9 +26,9 @@ from ..inference.method import Budget, Evaluated, Method
 from ..inference.sites import Rows
 from ..inference.sparse_kl import SparseKL
 from ..kernels import Kernel
+from ..numerics.precision import compiled, for_platform
 from ..optimize.lbfgsb import Maximise, Status
 from ..posterior import Posterior
-from ..precision import compiled, for_platform
 from ..progress import Report
 from ..stopping import StoppedEarly
 from .parameters import Learned, Model, Named, decode, encode, limits

@@ -21,11 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from ..arrays import AnyArray
 from ..data.blocks import rounded_up
 from ..inference.features import whiten
 from ..inference.sites import Rows, WhitenedGaussian
-from ..precision import compiled, computing_in, for_platform
+from ..numerics.arrays import AnyArray
+from ..numerics.precision import compiled, computing_in, for_platform
 from ..stopping import raise_if_interrupted
 from .exact_sums import Counted, as_floats, counted, together, unit_of
 from .parameters import Model

@@ -17,8 +17,8 @@ from ..inference.ep import EP
 from ..inference.ivm import Filtered, choose_rows
 from ..inference.priors import FullPrior
 from ..inference.sites import Rows, log_partition
+from ..numerics.precision import compiled
 from ..optimize.lbfgsb import Status
-from ..precision import compiled
 from ..progress import Report
 from .full_batch import Fitted, Problem, fit_collapsed
 from .parameters import Learned

@@ -14,8 +14,8 @@ from ..inference.features import project
 from ..inference.method import Evaluated, HeldByPoints, likelihood_gradient
 from ..inference.sites import WhitenedGaussian
 from ..inference.sparse_kl import divergence, look, model_gradient
+from ..numerics.precision import compiled
 from ..optimize.lbfgsb import Status
-from ..precision import compiled
 from ..progress import Report
 from ..stopping import StoppedEarly
 from .full_batch import Evaluation, Fitted, Problem, finish, so_far

@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import AnyArray
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
+from ..numerics.arrays import AnyArray
 
 Named = dict[str, Any]
 

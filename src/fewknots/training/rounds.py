@@ -22,7 +22,7 @@ The fit ends when the surrogate promises so little that ten rounds like it would
 three such rounds.
 
 A run is a function of its start, its sample and where it stands, which is all that goes into a
-checkpoint: the best place and its sums, the bends and the radius. No round is made twice.
+checkpoint: the best place and its sums, the corrections and the radius. No round is made twice.
 """
 
 import time
@@ -36,7 +36,7 @@ from ..optimize.natural_rounds import Damping
 from ..progress import Reporter
 from ..stopping import StoppedEarly
 from .checkpoint import flattened, take_up_history, unflattened, with_history
-from .correction import Bends
+from .correction import CurvatureCorrections
 from .full_batch import Fitted, Problem
 from .held_rows import Found, Point, Shape
 from .parameters import Named, encode, limits
@@ -104,7 +104,7 @@ class _TrustRegion:
         weight = run.summation.total_weight
         scale, worthwhile = weight / rows.total_weight, problem.tol * weight / _PLATEAU_ROUNDS
         self.sample = Sample(rows, scale, run.start.base, self.frozen, problem, worthwhile)
-        self.bends = Bends.none(len(flatten(free)))
+        self.corrections = CurvatureCorrections.none(len(flatten(free)))
         self.radius = _FIRST_RADIUS
         self.natural = 0.0  # the length of the natural-gradient step to be made next, if one is
         self.little_rounds = 0  # in a row
@@ -157,7 +157,7 @@ class _TrustRegion:
         step = Damping().step(seen_at(q, weighed), self.natural)
         assert step is not None  # the bound's own target is a precision
         place = Place(free, Naturals(step.precision, step.linear))
-        nothing = np.zeros(self.bends.directions.shape[1])
+        nothing = np.zeros(self.corrections.directions.shape[1])
         return Proposal(place, step.promise, nothing, step.promise, step.promise)
 
     def follow(self, proposal: Proposal) -> None:
@@ -170,7 +170,7 @@ class _TrustRegion:
         else:
             if np.isfinite(gain):  # a place that is not followed teaches as much
                 error = self._surrogate(there).gradient_here() - proposal.gradient
-                self.bends = self.bends.learned(error, self._step(proposal))
+                self.corrections = self.corrections.learned(error, self._step(proposal))
             self._learn_how_far_to_trust(proposal, gain)
         if gain > 0.0:
             self.here = there
@@ -190,7 +190,7 @@ class _TrustRegion:
         self.is_over = little and (not at_border or self.little_rounds >= _LITTLE_ROUNDS)
 
     def _surrogate(self, visited: Visited) -> Surrogate:
-        return Surrogate(self.sample, visited, self.bends, self.jitter)
+        return Surrogate(self.sample, visited, self.corrections, self.jitter)
 
     def _ask(self, place: Place) -> Visited:
         self.rounds += 1
@@ -224,7 +224,7 @@ class _TrustRegion:
         }
         arrays = flattened("model", self.run.start.model)
         arrays |= flattened("place", self.here.place) | flattened("found", self.here.found)
-        arrays |= flattened("bends", self.bends) | with_history(report)
+        arrays |= flattened("bends", self.corrections) | with_history(report)
         self.run.checkpoints.write(self.rounds, header, arrays)
 
     def resume(self, saved: Saved, report: Reporter) -> None:
@@ -236,7 +236,7 @@ class _TrustRegion:
         self.little_rounds = saved.header["little_rounds"]
         place = unflattened("place", self.start, saved.arrays)
         found = unflattened("found", self.sample.look(self.start, self.jitter), saved.arrays)
-        self.bends = Bends(saved.arrays["bends.0"], saved.arrays["bends.1"])
+        self.corrections = CurvatureCorrections(saved.arrays["bends.0"], saved.arrays["bends.1"])
         self.here = self._visited(place, found)
 
     # --- the end ------------------------------------------------------------------------------

@@ -28,13 +28,13 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..arrays import AnyArray
 from ..inference.features import Whitening, added, project_rows
 from ..inference.sites import Rows, WhitenedGaussian
 from ..inference.sparse_kl import gradient_through_points, gradient_through_rows, look
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
-from ..precision import rough_products
+from ..numerics.arrays import AnyArray
+from ..numerics.precision import rough_products
 
 
 class RowSums(NamedTuple):

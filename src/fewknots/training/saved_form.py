@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..container import shown
+from ..files.container import shown
 
 _PACE = {"from_step", "from_share", "end"}
 _STANDING = {"done", "pace", "slowdown", "retries", "seconds", "lowest", "scores"}
@@ -46,7 +46,7 @@ def of_rounds(saved: Saved) -> None:
         raise ValueError("it does not say whether it is over")
     directions, strengths = (saved.arrays[f"bends.{i}"] for i in range(2))
     if directions.ndim != 2 or strengths.shape != directions.shape[:1]:
-        raise ValueError("its bends are of different numbers")
+        raise ValueError("its curvature corrections are of different numbers")
     _check_inducing(saved)
 
 

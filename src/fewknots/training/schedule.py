@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..precision import for_platform
+from ..numerics.precision import for_platform
 from .steps import Rates
 
 _GRADIENT_RATE = {"natural_gradient": 0.03, "adam": 0.01, "adadelta": 0.1}

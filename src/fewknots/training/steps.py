@@ -45,14 +45,14 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int
 
-from ..arrays import AnyArray
 from ..inference.features import project, whiten
 from ..inference.method import HeldByPoints
 from ..inference.sites import Rows, WhitenedGaussian
 from ..inference.sparse_kl import look
 from ..likelihoods import Bernoulli
-from ..linalg import precision_factor
-from ..precision import compiled, rough_products
+from ..numerics.arrays import AnyArray
+from ..numerics.linalg import precision_factor
+from ..numerics.precision import compiled, rough_products
 from .parameters import Model, Named, decode
 from .row_sums import RowSums, model_gradient, row_sums
 

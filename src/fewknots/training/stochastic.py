@@ -7,7 +7,7 @@ finite. A chunk that ended in NaN, or a bound that fell off a cliff, is undone a
 half the rates.
 
 A run is a function of its plan, its start and its seed, and can be taken up in the middle
-(standing.py).
+(run_state.py).
 """
 
 import math
@@ -22,17 +22,17 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ..inference.sites import Rows
+from ..numerics.precision import computing_in, current_platform, for_platform, one_lapack_thread
 from ..optimize.lbfgsb import Status
-from ..precision import computing_in, current_platform, for_platform, one_lapack_thread
 from ..progress import Reporter
 from . import steps
 from .checkpoint import Checkpoints, flattened, take_up_history, unflattened, with_history
 from .feed import Chunk, Feed, equal_blocks, weightless_block
 from .full_batch import Fitted, Problem, check_end
 from .parameters import Model, encode
+from .run_state import RunState
 from .saved_form import Saved
 from .schedule import Plan, patience, rates
-from .standing import Standing
 from .steps import Base, Naturals
 
 _CHUNK = 100  # steps in one compiled loop, at most
@@ -78,10 +78,10 @@ class _Training:
         free, self.frozen = encode(run.start.model, problem.learned, moving_unit=False)
         self.state = steps.start_state(run.plan.optimizer, free, run.start.q, self.dtype)
         self.base = jax.tree.map(jnp.asarray, run.start.base)
-        self.standing = Standing.at_first(run.plan)
+        self.run_state = RunState.at_first(run.plan)
         if run.resumed is not None:
             self.state = unflattened("state", self.state, run.resumed.arrays)
-            self.standing = Standing.of(run.resumed, run.plan)
+            self.run_state = RunState.of(run.resumed, run.plan)
             take_up_history(report, run.resumed)
         self.state = jax.tree.map(jnp.asarray, self.state)
         self.chunk_steps = run.feed.steps_at_once(
@@ -110,11 +110,11 @@ class _Training:
         return self._finished(status)
 
     def _share(self) -> float:
-        return self.standing.share(self.report.limit)
+        return self.run_state.share(self.report.limit)
 
     def _advance(self, share: float) -> bool:
         """One chunk; False if someone asked to stop."""
-        plan, now = self.run.plan, self.standing
+        plan, now = self.run.plan, self.run_state
         rest_of_chunk = self.chunk_steps - now.done % self.chunk_steps
         first = for_platform(_FIRST_CHUNK)
         wanted = min(rest_of_chunk, max(first, now.done), now.pace.end - now.done)
@@ -133,13 +133,13 @@ class _Training:
             self.problem.jitter,
         )
         if not finite or self._fell(float(bound)):
-            self.standing = now.slower(wanted, "a larger batch_size or jitter, or dtype='float64'")
+            self.run_state = now.slower(wanted, "a larger batch_size or jitter, or dtype='float64'")
             return True
         self.state = new
         nlp = None if self.run.held_out is None else self._held_out_nlp()
         took = (time.perf_counter() - began) / wanted
         self._plan_the_end(took)
-        self.standing = now.after(
+        self.run_state = now.after(
             wanted,
             float(bound) / self.run.feed.total_weight,
             nlp,
@@ -152,7 +152,7 @@ class _Training:
             float(bound),
             wanted,
             rows=wanted * plan.batch_size,
-            passes=self.standing.done * plan.batch_size / self.run.feed.n_rows,
+            passes=self.run_state.done * plan.batch_size / self.run.feed.n_rows,
             held_out_nlp=nlp,
             share=self._share(),
             so_far=partial(self._so_far, float(bound)),
@@ -174,14 +174,14 @@ class _Training:
 
     def _rates(self, share: float, wanted: int) -> steps.Rates:
         """One rate a step, and none for the rest of a chunk that is not run to its end."""
-        done, limit = self.standing.done, self.report.limit
+        done, limit = self.run_state.done, self.report.limit
         if limit is None or limit.training_seconds == 0.0:
-            shares = np.array([self.standing.pace.share(done + i) for i in range(wanted)])
+            shares = np.array([self.run_state.pace.share(done + i) for i in range(wanted)])
         else:
             after = share + wanted * (self.step_seconds or 0.0) / limit.training_seconds
             shares = np.linspace(share, min(1.0, after), wanted)
         found = rates(
-            self.run.plan, done, shares, self.run.feed.n_rows, self.standing.slowdown, self.dtype
+            self.run.plan, done, shares, self.run.feed.n_rows, self.run_state.slowdown, self.dtype
         )
         idle = (0, self.chunk_steps - wanted)
         return steps.Rates(*(np.pad(rate, idle) for rate in found))
@@ -194,20 +194,20 @@ class _Training:
 
     def _fell(self, bound: float) -> bool:
         """Whether it is so low that no noise of batches explains it."""
-        if len(self.standing.scores) < 2:
+        if len(self.run_state.scores) < 2:
             return False
         per_row = bound / self.run.feed.total_weight
-        return per_row < _CLIFF * min(self.standing.lowest, -math.log(2.0))
+        return per_row < _CLIFF * min(self.run_state.lowest, -math.log(2.0))
 
     # --- checkpoints --------------------------------------------------------------------------
 
     def _save(self) -> None:
         run = self.run
         assert run.checkpoints is not None
-        header = self.standing.header(run.plan, run.seed)
+        header = self.run_state.header(run.plan, run.seed)
         header["n_inducing"] = len(_inducing_points(run.start.model))
         arrays = flattened("state", self.state) | flattened("model", run.start.model)
-        run.checkpoints.write(self.standing.done, header, arrays | with_history(self.report))
+        run.checkpoints.write(self.run_state.done, header, arrays | with_history(self.report))
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -236,7 +236,7 @@ class _Training:
     def _fitted(self, found: steps.Score, evidence: float, status: Status) -> Fitted:
         model = jax.tree.map(np.asarray, found.model)
         check_end(model.kernel, evidence, found.jitter, found.factorised)
-        done, jitter = self.standing.done, float(found.jitter)
+        done, jitter = self.run_state.done, float(found.jitter)
         posterior = found.held.posterior(model.kernel, model.Z)
         return Fitted(posterior, found.held, model, evidence, None, done, done, status, jitter)
 

@@ -14,9 +14,9 @@ from ..data.standardise import steady
 from ..inference.features import whiten
 from ..inference.method import HeldByPoints
 from ..inference.sites import Rows, WhitenedGaussian
+from ..numerics.precision import compiled
 from ..optimize.lbfgsb import Status
 from ..optimize.natural_rounds import Seen
-from ..precision import compiled
 from .checkpoint import Checkpoints
 from .full_batch import EvidenceGradient, Fitted, check_end
 from .held_rows import (

@@ -9,8 +9,8 @@ corrections of correction.py, which follow from one round at (θ_k, q_k) and the
 B̃ and the bound agree at (θ_k, q_k) to first order, and in their second derivatives as well as n
 rows agree with N. Its maximum is the next place to ask at. For q the distance to the bound's
 optimum falls with every round by a factor of about √(M/n); for θ by the relative error of the
-sample's curvature, which in flat directions is large until the bends have learned it. (Shamir,
-Srebro & Zhang 2014 for convex sums; Jordan, Lee & Yang 2018 for likelihoods.)
+sample's curvature, which in flat directions is large until the corrections have learned it.
+(Shamir, Srebro & Zhang 2014 for convex sums; Jordan, Lee & Yang 2018 for likelihoods.)
 
 B̃ is maximised as in full_batch.py: L-BFGS outside; inside natural gradients from sums alone
 (optimize/natural_rounds.py).
@@ -25,7 +25,7 @@ from jaxtyping import Float
 
 from ..optimize.lbfgsb import flatten, unflattener
 from ..optimize.natural_rounds import Damping, Seen
-from .correction import Bends, at_points, carried
+from .correction import CurvatureCorrections, at_points, carried
 from .full_batch import Problem
 from .held_rows import Found, Point
 from .parameters import Named
@@ -85,7 +85,7 @@ class Sample(NamedTuple):
 
 
 class _Looked(NamedTuple):
-    """The surrogate at one place, but for slope and bends."""
+    """The surrogate at one place, but for slope and corrections."""
 
     value: float
     gradient: Float[np.ndarray, " P"]
@@ -95,8 +95,10 @@ class _Looked(NamedTuple):
 class Surrogate:
     """B̃ at the best q, as a function of θ; it remembers the last q."""
 
-    def __init__(self, sample: Sample, here: Visited, bends: Bends, jitter: float):
-        self.sample, self.bends, self.jitter = sample, bends, jitter
+    def __init__(
+        self, sample: Sample, here: Visited, corrections: CurvatureCorrections, jitter: float
+    ):
+        self.sample, self.corrections, self.jitter = sample, corrections, jitter
         self.bound, self.free, self.q = float(here.weighed.bound), here.place.free, here.place.q
         found = sample.look(here.place, jitter)
         of_all, of_sample = here.found.sums, found.sums
@@ -165,7 +167,7 @@ class Surrogate:
                 else:
                     length *= 0.5
         moved = flatten(free) - self.origin
-        bent, bend = self.bends.at(moved)
+        bent, bend = self.corrections.at(moved)
         value = now.value + float(self.slope @ moved) + bent + self.constant
         return value, now.gradient + self.slope + bend
 

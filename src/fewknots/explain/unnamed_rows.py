@@ -1,0 +1,103 @@
+"""A classifier and rows as plain numbers, and the names of the columns beside them.
+
+To draw a curve one makes up rows, and made-up rows are arrays. A classifier that was fitted to a
+table with names would warn of each; a copy of it that forgot the names does not.
+"""
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+
+class UnnamedRows(NamedTuple):
+    """What the other modules of this package work on."""
+
+    classifier: Any  # predicts for plain arrays
+    X: Float[np.ndarray, "N D"]
+    names: tuple[str, ...]
+
+    def column(self, wanted: int | str) -> int:
+        """The number of a column given by number or name."""
+        if isinstance(wanted, str):
+            if wanted not in self.names:
+                raise ValueError(
+                    f"there is no input {wanted!r}; the inputs are {', '.join(self.names)}."
+                )
+            return self.names.index(wanted)
+        if not 0 <= wanted < len(self.names):
+            raise ValueError(
+                f"there is no input {wanted}; they go from 0 to {len(self.names) - 1}."
+            )
+        return int(wanted)
+
+    def chosen(self, most: int, seed: int = 0) -> Int[np.ndarray, " n"]:
+        """The numbers of at most so many rows, the same ones each time."""
+        if len(self.X) <= most:
+            return np.arange(len(self.X))
+        return np.random.default_rng(seed).choice(len(self.X), most, replace=False)
+
+    def sample(self, most: int, seed: int = 0) -> Float[np.ndarray, "n D"]:
+        """At most so many of the rows, the same ones each time."""
+        return self.X[self.chosen(most, seed)]
+
+
+def check_kind(estimator: Any, classifier: bool = True) -> None:
+    """It is fitted, and one of ours: the only ones that have a kernel and a latent function."""
+    wanted = "GPClassifier" if classifier else "GPClassifier or GPRegressor"
+    name = type(estimator).__name__
+    if hasattr(estimator, "steps"):
+        raise TypeError(
+            f"a fitted {wanted} is needed, got a {name}. Pass its last step, and the rows as that "
+            "step gets them: pipeline[-1] and pipeline[:-1].transform(X)."
+        )
+    if hasattr(estimator, "recipe"):
+        raise TypeError(
+            f"a fitted {wanted} is needed, got a {name}. Pass the one in it, model.classifier, and "
+            "the rows as it gets them: the X of model.rows(source). The command line, `fewknots "
+            "report`, does both."
+        )
+    if not hasattr(estimator, "predict_latent") or (classifier and not is_classifier(estimator)):
+        raise TypeError(f"a fitted {wanted} of fewknots is needed, got a {name}.")
+    check_is_fitted(estimator)
+
+
+def check_rows(rows: Any, classifier: bool = True) -> None:
+    """It is what `without_names` gives, and not the classifier itself."""
+    if not isinstance(rows, UnnamedRows):
+        raise TypeError(
+            "this function takes a classifier and rows together, as explain.without_names("
+            f"classifier, X) gives them; got a {type(rows).__name__}."
+        )
+    if classifier and not hasattr(rows.classifier, "predict_proba"):
+        check_kind(rows.classifier)
+
+
+def without_names(
+    classifier: Any, X: Any, feature_names: Sequence[object] | None = None
+) -> UnnamedRows:
+    """X (array or table) checked as for prediction, and the names that pictures may use.
+
+    The classifier is a fitted `GPClassifier`; `kernel_relevance` takes a `GPRegressor` too.
+
+    Names are `feature_names`, else those the classifier was fitted with, else x0, x1, ...
+    """
+    check_kind(classifier, classifier=False)
+    names = (
+        getattr(classifier, "feature_names_in_", None) if feature_names is None else feature_names
+    )
+    plain = copy(classifier)
+    plain.__dict__.pop("feature_names_in_", None)
+    # A table's columns are compared with those of the fit; an array has nothing to compare.
+    rows = (plain if isinstance(X, np.ndarray | list) else classifier)._rows(X)
+    if not len(rows):
+        raise ValueError("there are no rows to draw.")
+    if names is None:
+        names = [f"x{column}" for column in range(rows.shape[1])]
+    if len(names) != rows.shape[1]:
+        raise ValueError(f"{len(names)} feature names for {rows.shape[1]} columns of X.")
+    return UnnamedRows(plain, rows, tuple(str(name) for name in names))

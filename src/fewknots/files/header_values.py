@@ -1,0 +1,207 @@
+"""Arguments, kernels and small arrays as JSON, and back with nothing taken on trust.
+
+Kernels are looked up by name in a fixed table, and dtypes must be ones that this module writes.
+What a file says about sizes is compared with what it holds before anything of that size is made.
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import ModelFileError
+from ..kernels import KERNELS, Kernel, Product, Sum
+from ..kernels.combine import Pair
+from .container import shown
+
+_KERNEL_CLASSES = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
+_MOST_KERNEL_PARTS = 100  # sums and products included: they nest, and so do calls
+_DATE_DTYPE = re.compile(r"<[mM]8\[\d{0,4}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
+_ARRAY_DTYPE = re.compile(rf"\|b1|[<|][iu][1248]|<f[248]|<U\d{{1,6}}|object|{_DATE_DTYPE.pattern}")
+_LARGEST_ARRAY = 256 * 2**20  # bytes: what the longest header of the shortest numbers makes
+
+
+# --- to JSON --------------------------------------------------------------------------------------
+
+
+def encode_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Constructor arguments as JSON, without those that are not part of a model."""
+    encoded = {}
+    for name, value in arguments.items():
+        if name == "callback":
+            continue
+        if isinstance(value, PathLike):
+            value = str(value)
+        if name == "random_state" and not isinstance(value, int | np.integer | None):
+            continue  # a generator's state is not part of the model
+        encoded[name] = _encode(value)
+    return encoded
+
+
+def encode_kernel(kernel: Kernel) -> dict[str, Any]:
+    """A kernel's class and fields."""
+    if (parts := _count_parts(kernel)) > _MOST_KERNEL_PARTS:
+        raise ValueError(
+            f"a kernel of {parts} parts cannot be saved: {_MOST_KERNEL_PARTS} is the most."
+        )
+    fields = {f.name: _encode(getattr(kernel, f.name)) for f in dataclasses.fields(kernel)}  # type: ignore[arg-type]
+    return {"class": type(kernel).__name__, "fields": fields}
+
+
+def check_known(kernel: Any) -> None:
+    """Refuse to save a kernel with a part that is no class of ours, whatever its name."""
+    if not isinstance(kernel, Kernel):
+        return
+    cls = type(kernel)
+    if _KERNEL_CLASSES.get(cls.__name__) is not cls:
+        raise ValueError(
+            f"this model cannot be saved: fewknots has no kernel {cls.__qualname__} of "
+            f"{cls.__module__}, so no `load` could read it. Use sums and products of the kernels "
+            "in fewknots.kernels."
+        )
+    for part in kernel.get_params(deep=False).values():
+        check_known(part)
+
+
+def encode_array(array: np.ndarray) -> dict[str, Any]:
+    """An array of labels or numbers, by its dtype, shape and values."""
+    dtype = "object" if array.dtype == object else array.dtype.newbyteorder("<").str
+    if not _ARRAY_DTYPE.fullmatch(dtype):
+        raise ValueError(f"an array of dtype {array.dtype} cannot be saved in a model file.")
+    values = array.ravel().tolist()
+    if array.dtype.kind in "mM":  # in its units since 1970, which Python's dates do not have
+        values = array.ravel().astype(np.int64).tolist()
+    if not _are_plain(values):
+        raise ValueError(
+            f"an array that holds {shown(values[0])} cannot be saved: only texts, numbers, "
+            "booleans and NumPy dates can."
+        )
+    return {"dtype": dtype, "shape": list(array.shape), "values": values}
+
+
+def _encode(value: Any) -> Any:
+    """JSON for what constructor arguments may be; other things say so by name."""
+    if isinstance(value, Kernel):
+        return {"kernel": encode_kernel(value)}
+    if isinstance(value, dict):
+        return {"dict": [[_encode(k), _encode(v)] for k, v in value.items()]}
+    if isinstance(value, np.dtype | type):
+        return np.dtype(value).name
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return {"array": encode_array(np.asarray(value))}
+
+
+# --- and back -------------------------------------------------------------------------------------
+
+
+def decode_arguments(encoded: dict[str, Any]) -> dict[str, Any]:
+    """Constructor arguments as they were."""
+    return {name: _decode(value) for name, value in encoded.items()}
+
+
+def decode_kernel(encoded: Any) -> Kernel:
+    """A kernel whose parts are kernels; its parameters are still to be checked."""
+    if _count_encoded_parts(encoded) > _MOST_KERNEL_PARTS:
+        raise ModelFileError(f"its kernel has more than {_MOST_KERNEL_PARTS} parts.")
+    cls = named("kernel", encoded["class"], _KERNEL_CLASSES)
+    kernel = cls(**{name: _decode(value) for name, value in encoded["fields"].items()})
+    if isinstance(kernel, Pair) and not all(isinstance(k, Kernel) for k in (kernel.k1, kernel.k2)):
+        raise ModelFileError(f"a part of its {cls.__name__} is not a kernel.")
+    return kernel
+
+
+def decode_array(encoded: dict[str, Any]) -> np.ndarray:
+    """An array whose values are as many as its shape says."""
+    dtype, shape, values = encoded["dtype"], encoded["shape"], encoded["values"]
+    if not _ARRAY_DTYPE.fullmatch(dtype):
+        raise ModelFileError(f"unknown dtype {shown(dtype)}.")
+    if not (isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape)):
+        raise ModelFileError(f"an array's shape is {shown(shape)}.")
+    if not isinstance(values, list) or len(values) != math.prod(shape) or not _are_plain(values):
+        raise ModelFileError(f"an array of shape {shown(shape)} has other values than that.")
+    if len(values) * np.dtype(dtype).itemsize > _LARGEST_ARRAY:
+        raise ModelFileError(f"{len(values)} values of dtype {dtype} are more than any model has.")
+    if _DATE_DTYPE.fullmatch(dtype):
+        return np.array(values, dtype=np.int64).astype(dtype).reshape(shape)
+    return np.array(values, dtype=dtype).reshape(shape)
+
+
+def check_fitted(kernel: Kernel, n_features: int) -> None:
+    """Every parameter of the kernel is there: positive numbers, one or one for each input."""
+    for name, value in kernel.get_params(deep=False).items():
+        label = f"{type(kernel).__name__}.{name}"
+        if isinstance(value, Kernel):
+            check_fitted(value, n_features)
+        elif name == "ard":
+            if not isinstance(value, bool):
+                raise ModelFileError(f"{label} is {shown(value)}, not true or false.")
+        elif not (isinstance(value, float) or getattr(value, "dtype", np.dtype(bool)).kind == "f"):
+            raise ModelFileError(f"{label} is {shown(value)}, not a number or an array of numbers.")
+    kernel.prepared(np.ones(n_features))  # checks signs and shapes
+
+
+def named(what: str, name: Any, known: Mapping[str, Any]) -> Any:
+    """The class of that name, out of a fixed table."""
+    if not isinstance(name, str) or name not in known:
+        raise ModelFileError(f"this fewknots has no {what} {shown(name)}.")
+    return known[name]
+
+
+def value_of(mapping: Any, name: str, kind: type) -> Any:
+    """A value that must be there and of that type; a float must be finite."""
+    value = mapping[name]
+    if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
+        raise ModelFileError(f"its {name} is {shown(value)}, not a {kind.__name__}.")
+    return value
+
+
+def _decode(encoded: Any) -> Any:
+    if not isinstance(encoded, dict):
+        return encoded
+    if "kernel" in encoded:
+        return decode_kernel(encoded["kernel"])
+    if "dict" in encoded:
+        return {_decode_key(key): _decode(value) for key, value in encoded["dict"]}
+    return decode_array(encoded["array"])
+
+
+def _decode_key(encoded: Any) -> Any:
+    """A label to which something belongs; a date is written as an array without axes."""
+    if isinstance(encoded, dict) and "array" in encoded:
+        array = decode_array(encoded["array"])
+        if array.ndim == 0:
+            return array[()]
+    elif _are_plain([encoded]) or encoded is None:
+        return encoded
+    raise ModelFileError(f"an argument holds {shown(encoded)}.")
+
+
+def _are_plain(values: list[Any]) -> bool:
+    return all(isinstance(value, bool | int | float | str) for value in values)
+
+
+def _count_parts(kernel: Kernel) -> int:
+    if not isinstance(kernel, Pair):
+        return 1
+    return 1 + _count_parts(kernel.k1) + _count_parts(kernel.k2)
+
+
+def _count_encoded_parts(encoded: Any) -> int:
+    """How many kernels are in a kernel, in a loop: a file may have nested them deeply."""
+    count, waiting = 0, [encoded]
+    while waiting and count <= _MOST_KERNEL_PARTS:
+        kernel = waiting.pop()
+        count += 1
+        fields = kernel["fields"] if isinstance(kernel, dict) else None
+        if isinstance(fields, dict):
+            waiting += [
+                f["kernel"] for f in fields.values() if isinstance(f, dict) and "kernel" in f
+            ]
+    return count

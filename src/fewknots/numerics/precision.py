@@ -1,0 +1,157 @@
+"""Which floating-point type and which device a computation runs on, without global settings.
+
+JAX computes in float32 unless its global flag `jax_enable_x64` is set, and a library that sets
+that flag at import changes every other JAX program in the process. So each public entry point
+of fewknots opens `computing_in(dtype)`, and `on_device(name)` around it, which change the settings
+for their own thread and block. Both refuse to do so in a forked process without JAX's threads
+(forks.py).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache, wraps
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from ..stopping import holding_back
+from .forks import note_computation
+
+DTypeName = str | type | np.dtype | None
+DEVICES = ("auto", "cpu", "gpu")
+Number = TypeVar("Number", int, float)
+
+
+def resolve_dtype(dtype: DTypeName, minibatches: bool = False) -> np.dtype:
+    """The dtype to compute in unless the user chose: float64 for a full batch on a CPU.
+
+    On a GPU, and with minibatches, whose noise is far above its rounding, float32.
+    """
+    if dtype is None:
+        full = current_platform() == "cpu" and not minibatches
+        return np.dtype(np.float64 if full else np.float32)
+    try:
+        resolved = np.dtype(dtype)
+    except TypeError:
+        resolved = None
+    if resolved not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be 'float32', 'float64' or None, got {dtype!r}.")
+    return resolved
+
+
+def resolve_jitter(jitter: float | None, dtype: np.dtype) -> float:
+    """The user's, or what a Cholesky factorisation of a kernel matrix in this dtype needs."""
+    if jitter is not None:
+        return float(jitter)
+    return 1e-6 if dtype == np.float64 else 1e-4
+
+
+@contextmanager
+def computing_in(dtype: np.dtype) -> Iterator[None]:
+    """Within the block JAX has 64-bit types exactly when `dtype` is float64, and full products.
+
+    "Full" because on a GPU JAX may otherwise round the factors of a float32 product to 10 bits,
+    which no Cholesky factor of a kernel matrix survives.
+    """
+    note_computation()
+    with jax.enable_x64(dtype == np.float64), jax.default_matmul_precision("highest"):
+        yield
+
+
+def rough_products() -> AbstractContextManager[None]:
+    """Within the block, while a program is traced, products may be as rough as a device likes.
+
+    An H200 then rounds the factors of a float32 product to 10 bits and is 3.5 times as fast; a CPU
+    changes nothing. For what is averaged over many rows and only points the way.
+    """
+    return jax.default_matmul_precision("default")
+
+
+@contextmanager
+def on_device(name: str) -> Iterator[None]:
+    """Within the block JAX computes on the named kind of device; "auto": where it would anyway."""
+    note_computation()
+    if name == "auto":
+        yield
+        return
+    try:
+        device = jax.local_devices(backend=name)[0]
+    except RuntimeError as error:
+        raise ValueError(
+            f"device={name!r}, but JAX sees none. Install JAX with support for yours (for NVIDIA: "
+            "pip install 'jax[cuda13]'), or use device='auto'."
+        ) from error
+    with jax.default_device(device):
+        yield
+
+
+def chosen_device() -> Any:
+    """The device that was chosen for this thread and block; None: JAX chooses."""
+    return getattr(jax.config, "jax_default_device")  # noqa: B009  (unknown to type checkers)
+
+
+def current_platform() -> str:
+    """What computations run on at this point: "cpu", "gpu", ..."""
+    chosen = chosen_device()
+    return jax.default_backend() if chosen is None else chosen.platform
+
+
+def for_platform(values: Mapping[str, Number]) -> Number:
+    """Of a value for "cpu" and one for "gpu" and its like, the one that suits the platform."""
+    return values["cpu" if current_platform() == "cpu" else "gpu"]
+
+
+# XLA tries out dozens of programs for each product before it runs one on a GPU: 50 s for a fit that
+# takes 5. The vendor's library, which needs no trying out, is also the faster one here.
+_GPU_OPTIONS = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False}
+
+
+def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
+    """`jax.jit`, with options that let a GPU start soon."""
+    on_cpu = jax.jit(function, **arguments)
+
+    @cache
+    def on_gpu():
+        return jax.jit(function, compiler_options=_known_gpu_options(), **arguments)
+
+    @wraps(function)
+    def call(*values: Any) -> Any:
+        with holding_back():
+            return (on_cpu if current_platform() == "cpu" else on_gpu())(*values)
+
+    return call
+
+
+@cache
+def _known_gpu_options() -> dict[str, Any]:
+    """Those of the options that this version of XLA has: they are not part of its interface."""
+
+    def is_known(name: str) -> bool:
+        try:
+            jax.jit(lambda x: x, compiler_options={name: _GPU_OPTIONS[name]})(0.0)
+        except Exception:
+            return False
+        return True
+
+    return {name: value for name, value in _GPU_OPTIONS.items() if is_known(name)}
+
+
+@cache
+def _blas_libraries() -> ThreadpoolController:
+    """Found once: to look for them takes milliseconds, more than a prediction of few rows."""
+    import scipy.linalg.cython_lapack  # noqa: F401  (XLA's LAPACK is SciPy's)
+
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_lapack_thread() -> Iterator[None]:
+    """Within the block LAPACK has one thread.
+
+    XLA calls it for each small factorisation, and its idle threads would go on turning on the
+    cores that XLA's own products need: on two cores a step then takes twice as long, or ten times.
+    """
+    with _blas_libraries().limit(limits=1, user_api="blas"):
+        yield

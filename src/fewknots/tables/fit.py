@@ -1,0 +1,210 @@
+"""From files to a `TableModel`: read, learn the recipe, fit, score the rows held out.
+
+The rows are read once to see what the columns hold (survey.py). Small tables are then read
+into memory; of large ones only the rows held out, and a sample for logistic regression, are ever
+there, and the classifier reads the rest as a stream. On a cluster the workers read it.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from ..data.blocks import row_slices
+from ..data.csv_dialect import CsvOptions
+from ..data.hold_out import HashSplit
+from ..data.raw_files import RawFiles
+from ..estimators import GPClassifier
+from ..exceptions import CheckpointWarning, warn
+from ..extras import missing
+from ..scoring import difference_interval, row_nlp, scores
+from ..stopping import TimeLimit, listening
+from .baselines import LOGISTIC, Baselines
+from .learned_rows import LearnedRowsCounter
+from .model import TableModel
+from .rows import NumberedRows, TableReader
+from .survey import Survey, Task, Unwatched, Watch, survey
+
+MOST_ROWS_IN_MEMORY = 1_000_000
+MOST_BYTES_IN_MEMORY = 500_000_000
+MOST_HELD_OUT = 100_000
+_MOST_SAMPLED = 100_000  # rows for logistic regression
+_MOST_NUMBERS = 2**24  # in either of these two, for tables with many columns
+_WATCHED = 0.02  # of the rows, while training by minibatches
+_PIECES_A_WORKER = 2
+_LAST_SCORES = 0.1  # of the time, for scoring the rows held out
+_LEAST_TIME = 0.01  # seconds, for a classifier whose time is up before it begins
+_SCORED_AT_ONCE = 4096
+_FILES_NAMED = 20  # in the model file
+MODEL = "Gaussian process"
+_UNWATCHED = Unwatched()
+_AS_RECOGNISED = CsvOptions()
+
+
+class Run(NamedTuple):
+    """How a fit goes about it."""
+
+    hold_out: float = 0.1  # this share of the rows, about 100,000 at most, is only scored
+    seed: int = 0
+    checkpoint: Path | None = None  # where minibatch training keeps itself; a short fit does not
+    resume: bool = False
+    in_memory: bool | None = None  # whether to read all rows at once; None: if they are few
+    cluster: str | None = None  # the address of a Dask scheduler to fit on
+    workers: int | None = None  # or how many processes on this machine
+    limit: TimeLimit | None = None  # when all of it has to be over, not the classifier's part alone
+
+    def for_minibatches(self) -> dict[str, Any]:
+        """What a classifier is told if it trains by minibatches.
+
+        Some rows show how good it is getting, and when to stop. They are not those held out, whose
+        scores would then look better than they are.
+        """
+        return {
+            "checkpoint": self.checkpoint,
+            "resume": self.resume,
+            "validation_fraction": _WATCHED,
+        }
+
+
+def fit_files(
+    source: Any,
+    task: Task,
+    classifier: GPClassifier,
+    run: Run,
+    watch: Watch = _UNWATCHED,
+    csv: CsvOptions = _AS_RECOGNISED,
+    show: Callable[[RawFiles, Survey], None] | None = None,
+) -> TableModel:
+    """Fit `classifier` to files of rows and keep what it takes to use them again.
+
+    Everything that does not need the classifier is done before it is fitted. So when the time is
+    up, or after Ctrl-C, only the scores of the rows held out are missing, or fewer rows are scored.
+
+    csv : how the files are written, if that should not be recognised
+    show : is called once the columns have been looked at, before anything is learned from them
+    """
+    files = RawFiles(source, csv)
+    surveyed = survey(files, task, watch)
+    if show is not None:
+        watch.hide()
+        show(files, surveyed)
+    recipe, labels, rows_of_files, _ = surveyed
+    n_rows = sum(rows_of_files)
+    reader = TableReader(files, task, recipe, labels, watch)
+    width = reader.width
+    most = _MOST_NUMBERS // width
+    held_out_split = HashSplit(run.hold_out, run.seed).at_most(min(MOST_HELD_OUT, most), n_rows)
+    sample_split = HashSplit(1.0, run.seed + 1).at_most(min(_MOST_SAMPLED, most), n_rows)
+    learned = LearnedRowsCounter.of_rows(n_rows)
+    on_cluster = run.cluster is not None or run.workers is not None
+    few = n_rows <= MOST_ROWS_IN_MEMORY and n_rows * width * 8 <= MOST_BYTES_IN_MEMORY
+    in_memory = not on_cluster and (few if run.in_memory is None else run.in_memory)
+    kept = HashSplit(1.0, run.seed) if in_memory else sample_split
+    sample, held_out = reader.parted(kept, held_out_split, learned)
+    baselines = Baselines.fitted(*(sample.some(sample_split) if in_memory else sample))
+    if run.limit is not None:  # the classifier gets what is left, but for the last scores
+        classifier.set_params(max_time=max(_LEAST_TIME, (1.0 - _LAST_SCORES) * run.limit.left()))
+    if on_cluster:
+        far = TableReader(files, task, recipe, labels, _UNWATCHED)  # it goes to the workers
+        _fit_on_cluster(classifier, far, rows_of_files, held_out_split, run, watch)
+    elif in_memory:
+        if classifier._way(len(sample.y)).plan is not None:
+            classifier.set_params(**run.for_minibatches())
+        elif run.resume:
+            warn(
+                f"a table of {n_rows:,} rows is fitted as a whole, which leaves no checkpoints: "
+                "there is nothing to go on from, and the fit begins anew.",
+                CheckpointWarning,
+            )
+        watch.hide()
+        classifier.fit(sample.X, sample.y, sample_weight=sample.weights)
+    else:
+        classifier.set_params(**run.for_minibatches())
+        # (X, y, weights), a fresh pass at each call
+        classifier.fit_stream(lambda: (tuple(rows) for rows in reader.outside(held_out_split)))
+    # these were of the run, not of the model
+    classifier.set_params(
+        checkpoint=None, resume=False, validation_fraction=None, verbose=0, max_time=None
+    )
+    classifier.classes_ = np.array([labels.negative, labels.positive])
+    about = _about(files, run.seed)
+    n_learned = n_rows - len(held_out.y)
+    model = TableModel(classifier, recipe, labels, baselines, n_learned, about, learned.learned())
+    about["hold_out"] = {
+        "rows": len(held_out.y),
+        "share": held_out_split.share,
+        "seed": held_out_split.seed,
+        "digest": learned.prints.digest(held_out.X, held_out.y),
+        **compared(model, held_out, run.limit),
+    }
+    return model
+
+
+def _fit_on_cluster(
+    classifier: GPClassifier,
+    reader: TableReader,
+    rows_of_files: Sequence[int],
+    held_out: HashSplit,
+    run: Run,
+    watch: Watch,
+) -> None:
+    try:
+        from ..distributed.connection import connected
+        from ..distributed.table_files import as_arrays
+    except ImportError as error:
+        what = "fitting on a cluster needs dask and distributed"
+        raise ImportError(missing(what, "dask")) from error
+    classifier.set_params(checkpoint=run.checkpoint, resume=run.resume)
+    with connected(run.cluster, run.workers) as client:
+        n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
+        X, y, weights = as_arrays(reader, rows_of_files, held_out, _PIECES_A_WORKER * n_workers)
+        watch.hide()
+        classifier.fit(X, y, sample_weight=weights)
+
+
+def compared(
+    model: TableModel, rows: NumberedRows, limit: TimeLimit | None = None
+) -> dict[str, Any]:
+    """The scores of the model and of its baselines, and on how many of the rows.
+
+    On fewer than all when the time is up before; on none after Ctrl-C.
+    """
+    found: list[np.ndarray] = []
+    with listening() as interruption:
+        for some in row_slices(len(rows.y), _SCORED_AT_ONCE):
+            if interruption.seen or (found and limit is not None and limit.is_over()):
+                break
+            found.append(model.classifier.predict_log_proba(rows.X[some]))
+    if not found:
+        return {"scores": {}, "scored": 0}
+    log_p = np.concatenate(found)
+    X, y = rows.X[: len(log_p)], rows.y[: len(log_p)]
+    return comparison(log_p, y, model.baselines.probabilities(X)) | {"scored": len(y)}
+
+
+def comparison(
+    log_p: Float[np.ndarray, "N 2"], y: np.ndarray, simple: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    """Scores by name, and by how much the model's NLP is better than logistic regression's."""
+    p = np.exp(log_p[:, 1])
+    found = {MODEL: scores(p, y, log_p)} | {name: scores(q, y) for name, q in simple.items()}
+    ours, theirs = row_nlp(p, y, log_p), row_nlp(simple[LOGISTIC], y)
+    gain = {"nlp": float(np.mean(theirs - ours)), "interval": [*difference_interval(theirs, ours)]}
+    return {"scores": found, "gain": gain}
+
+
+def _about(files: RawFiles, seed: int) -> dict[str, Any]:
+    import jax
+
+    from .. import __version__
+
+    return {
+        "files": [path.name for path in files.paths[:_FILES_NAMED]],
+        "n_files": len(files.paths),
+        "seed": seed,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"fewknots": __version__, "jax": jax.__version__, "numpy": np.__version__},
+    }

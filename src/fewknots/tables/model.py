@@ -1,0 +1,180 @@
+"""A classifier together with the recipe that feeds it: what `fewknots fit` saves.
+
+`GPClassifier` knows numbers. A table has words, dates and gaps, and someone who predicts should
+pass the table as it is. So the model file holds how each column becomes numbers (recipe/), which
+value of the target is predicted, and two simple models to compare with (baselines.py).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float
+
+from ..data.csv_dialect import CsvOptions
+from ..data.iterator_source import arrow_table
+from ..data.raw_files import RawFiles
+from ..data.sources import Place
+from ..estimators import GPClassifier
+from ..exceptions import ModelFileError
+from ..files import container, model_file
+from .baselines import Baselines
+from .learned_rows import LearnedRows
+from .recipe import Labels, Recipe
+from .recipe.header import field
+from .recipe.reasons import Reasons, joined, refuse
+
+_BASELINES, _LEARNED = "baselines.", "learned_rows."
+_AS_RECOGNISED = CsvOptions()
+
+
+class TableRows(NamedTuple):
+    """Some consecutive rows of a table, as it has them and as the model sees them.
+
+    Not every row can be scored: a value may be missing that the model needs, or be something else
+    than a number. `X`, `y` and `raw` are the others.
+    """
+
+    X: Float[np.ndarray, "N D"]
+    y: np.ndarray | None  # 1 for the positive label, 0 for the other; None without labels
+    raw: pa.RecordBatch
+    place: Place
+    whole: pa.RecordBatch  # all of the rows
+    reasons: Reasons  # why some of them cannot be scored, by their number in `whole`
+
+
+@dataclass(frozen=True)
+class TableModel:
+    """A fitted classifier that takes tables as they are.
+
+    classifier : the Gaussian process; its `classes_` are (negative, positive)
+    recipe : how columns become its inputs
+    labels : the target column and its two values
+    baselines : majority class and logistic regression on the same rows
+    n_rows : how many rows it was fitted to
+    about : the file names, hold-out scores, versions, seed and date of the fit
+    learned : by which the rows it was fitted to are known again; None in files of older versions
+    """
+
+    classifier: GPClassifier
+    recipe: Recipe
+    labels: Labels
+    baselines: Baselines
+    n_rows: int
+    about: dict[str, Any]
+    learned: LearnedRows | None = None
+
+    @property
+    def target(self) -> str:
+        """The column that it predicts."""
+        return self.labels.target
+
+    @property
+    def positive(self) -> Any:
+        """The value of the target whose probability comes second."""
+        return self.labels.positive
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What the classifier's inputs are called."""
+        return self.recipe.feature_names
+
+    def predict_proba(self, table: Any) -> Float[np.ndarray, "N 2"]:
+        """Probability of both labels for each row of a pandas, polars or pyarrow table.
+
+        A row that cannot be scored is an error.
+        """
+        rows = arrow_table(table)
+        return self.classifier.predict_proba(self.recipe.encode(rows, Place("the table")))
+
+    def rows(
+        self,
+        source: Any,
+        *,
+        labelled: bool = True,
+        keep: Any = None,
+        strict: bool = False,
+        csv: CsvOptions = _AS_RECOGNISED,
+    ) -> Iterator[TableRows]:
+        """The rows of files, piece by piece.
+
+        source : a path, folder, pattern or list of them
+        labelled : whether the target is wanted too
+        keep : further columns to hand on in `raw`; None means those that are used
+        strict : whether a row that cannot be scored is an error
+        csv : how the files are written, if that should not be recognised
+        """
+        files = RawFiles(source, csv)
+        used = (*self.recipe.names, self.target) if labelled else self.recipe.names
+        names = tuple(dict.fromkeys((*used, *(keep or ()))))
+        for batch, place in files.batches(names, len(self.feature_names)):
+            X, reasons = self.recipe.encode_what_can_be(batch, place)
+            y = None
+            if labelled:
+                y, unlabelled = self.labels.codes_where_known(batch.column(self.target), place)
+                reasons = joined(reasons, unlabelled)
+            whole = batch if keep is None else batch.select(list(keep))
+            if not reasons:
+                yield TableRows(X, y, whole, place, whole, reasons)
+                continue
+            if strict:
+                refuse(reasons, place)
+            good = np.ones(len(X), bool)
+            good[list(reasons)] = False
+            raw = whole.filter(pa.array(good))
+            yield TableRows(X[good], None if y is None else y[good], raw, place, whole, reasons)
+
+    def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
+        """Write the model, with as much of its recipe as ONNX can express, as an ONNX graph."""
+        from ..export import to_onnx
+
+        to_onnx(self.classifier, path, dtype=dtype, recipe=self.recipe)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, which `fewknots.load` reads."""
+        header, arrays = model_file.contents(self.classifier)
+        header["table"] = {
+            "recipe": self.recipe.header(),
+            "labels": self.labels.header(),
+            "n_rows": self.n_rows,
+            "about": self.about,
+        }
+        arrays |= {f"{_BASELINES}{name}": a for name, a in self.baselines.arrays().items()}
+        if self.learned is not None:
+            header["table"]["learned_rows"] = self.learned.header()
+            arrays |= {f"{_LEARNED}{name}": a for name, a in self.learned.arrays().items()}
+        model_file.write(path, type(self), header, arrays)
+
+    @classmethod
+    def restored(
+        cls, classifier: Any, header: dict[str, Any], arrays: container.Arrays
+    ) -> "TableModel":
+        """Read what `save` wrote, trusting none of it."""
+        if not isinstance(classifier, GPClassifier):
+            raise ModelFileError("it has a recipe for tables, but is no classifier.")
+        recipe = Recipe.from_header(field(header, "recipe", dict))
+        labels = Labels.from_header(field(header, "labels", dict))
+        n_features = classifier.n_features_in_
+        if len(recipe.feature_names) != n_features:
+            raise ModelFileError(
+                f"its recipe makes {len(recipe.feature_names)} inputs of a row, but its classifier "
+                f"takes {n_features}."
+            )
+        baselines = Baselines.restored(_with_prefix(_BASELINES, arrays), n_features)
+        n_rows, about = field(header, "n_rows", int), field(header, "about", dict)
+        learned = None
+        if header.get("learned_rows") is not None:
+            prints = field(header, "learned_rows", dict)
+            learned = LearnedRows.restored(prints, _with_prefix(_LEARNED, arrays), n_rows)
+        return cls(classifier, recipe, labels, baselines, n_rows, about, learned)
+
+
+def _with_prefix(prefix: str, arrays: container.Arrays) -> container.Arrays:
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,198 @@
+"""Columns of days and times.
+
+A moment is one number that grows, in days, and a place on up to three circles, each two features
+sin(2πt) and cos(2πt): the year, the week and the day. A circle takes part if the rows go around a
+good part of it: a table of one afternoon has nothing to say about the seasons.
+
+Moments with a time zone are taken as the clocks there show them. Missing ones become the mean
+moment in the middle of each circle, and a further feature says so.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...data import cells
+from ...data.cells import Read
+from ...data.sources import Place
+from ...exceptions import DataError, ModelFileError
+from .header import field, finite, flag, optional, text, texts
+from .profile import Holds
+from .reasons import Reasons, missing, not_a, refuse_other_cells
+
+_MICROSECONDS_A_DAY = 86_400e6
+DAYS_A_YEAR = 365.2425
+MONDAY = 4  # 1 January 1970 was a Thursday
+# How far apart, in days, the first and last moment must be for a circle to take part.
+_LEAST_SPAN = {"day of year": 60.0, "day of week": 3.0}
+CIRCLES = ("day of year", "day of week", "time of day")
+
+
+@dataclass(frozen=True)
+class Date:
+    """A column of moments."""
+
+    name: str
+    circles: tuple[str, ...]
+    fill: float | None  # in days since 1970; None where no moment was missing
+    zone: str | None
+    words_are_gaps: bool = False  # whether text that is no date counts as missing
+
+    kind = "date"
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        names = [f"{self.name}: days since 1970"]
+        for circle in self.circles:
+            names += [f"{self.name}: {circle} (sin)", f"{self.name}: {circle} (cos)"]
+        return tuple(names) if self.fill is None else (*names, f"{self.name} (missing)")
+
+    def encode(self, column: pa.Array, features: np.ndarray, place: Place) -> Reasons:
+        days, unreadable = as_days(column, self.name, self.zone, place)
+        reasons = {} if self.words_are_gaps else not_a("date", column, self.name, unreadable)
+        absent = np.isnan(days)
+        if self.fill is None:
+            reasons = missing(self.name, absent) | reasons
+        features[:, 0] = days
+        for number, circle in enumerate(self.circles):
+            turns = _turns(circle, days)
+            features[:, 1 + 2 * number] = np.sin(2 * np.pi * turns)
+            features[:, 2 + 2 * number] = np.cos(2 * np.pi * turns)
+        if self.fill is not None:
+            features[absent] = 0.0
+            features[absent, 0] = self.fill
+            features[:, -1] = absent
+        return reasons
+
+    def header(self) -> dict[str, Any]:
+        circles = list(self.circles)
+        said = {"words_are_gaps": True} if self.words_are_gaps else {}
+        return {
+            "name": self.name,
+            "circles": circles,
+            "fill": self.fill,
+            "zone": self.zone,
+        } | said
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> "Date":
+        circles = texts(header, "circles")
+        if not set(circles) <= set(CIRCLES):
+            raise ModelFileError(f"its recipe has circles other than {', '.join(CIRCLES)}.")
+        name, words_are_gaps = field(header, "name", str), flag(header, "words_are_gaps")
+        fill, zone = optional(header, "fill", finite), optional(header, "zone", text)
+        return cls(name, circles, fill, zone, words_are_gaps)
+
+
+class DateLearner:
+    """Sees a column once, to learn a `Date` from it."""
+
+    kind = Date.kind
+
+    def __init__(self, name: str, zone: str | None, words_are_gaps: bool = False) -> None:
+        self._name, self._zone, self._words_are_gaps = name, zone, words_are_gaps
+        self._sum, self._present, self._absent, self._words = 0.0, 0, 0, 0
+        self._first, self._last = np.inf, -np.inf
+        self._has_times = False
+
+    def add(self, column: pa.Array, place: Place) -> None:
+        """Take note of these rows."""
+        days, unreadable = as_days(column, self._name, self._zone, place)
+        if not self._words_are_gaps:
+            refuse_other_cells(not_a("date", column, self._name, unreadable), self._name, place)
+        self._words += int(unreadable.sum())
+        present = days[~np.isnan(days)]
+        self._absent += len(days) - len(present)
+        if len(present) == 0:
+            return
+        self._sum += float(present.sum())
+        self._present += len(present)
+        self._first = min(self._first, float(present.min()))
+        self._last = max(self._last, float(present.max()))
+        self._has_times = self._has_times or bool(np.any(present != np.floor(present)))
+
+    def learned(self, n_rows: int) -> "Date | str":
+        """What was learned, or why the column cannot be used."""
+        if self._present == 0:
+            if self._words:
+                raise DataError(
+                    f"column {self._name!r} holds no date such as 2024-12-31 in any row."
+                )
+            return "has no value in any row"
+        if self._first == self._last and not self._absent:
+            return "never changes"
+        span = self._last - self._first
+        circles = [circle for circle, least in _LEAST_SPAN.items() if span >= least]
+        if self._has_times:
+            circles.append("time of day")
+        fill = self._sum / self._present if self._absent else None
+        return Date(self._name, tuple(circles), fill, self._zone, self._words_are_gaps)
+
+    def holds(self) -> Holds:
+        """What was seen."""
+        if self._present == 0:
+            return Holds("", self._absent)
+        first, last = (_shown(days, self._has_times) for days in (self._first, self._last))
+        notes = (f"{self._words:,} cells are no dates: gaps",) if self._words else ()
+        return Holds(f"{first} to {last}", self._absent, notes)
+
+    def sample(self, column: pa.Array, place: Place) -> np.ndarray:
+        """These rows as numbers, to compare them with the target."""
+        return as_days(column, self._name, self._zone, place).values
+
+
+def as_days(column: pa.Array, name: str, zone: str | None, place: Place) -> Read:
+    """Days since the beginning of 1970, NaN where a moment is missing or cannot be read."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if cells.is_text(column.type):
+        return _written_days(column.cast(pa.large_string()), zone)
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        # pyarrow would take 2024 for so many microseconds
+        raise DataError(
+            f"{place.name}: column {name!r} holds numbers, but the model was fitted to days or "
+            "times there. Write them as 2024-12-31 or 2024-12-31 23:59:00."
+        )
+    try:
+        if pa.types.is_timestamp(column.type) and column.type.tz is not None:
+            moments = column.cast(pa.timestamp("us", zone or column.type.tz), safe=False)
+            moments = pc.local_timestamp(moments)
+        else:
+            moments = column.cast(pa.timestamp("us"), safe=False)
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(
+            f"{place.name}: column {name!r} cannot be read as days or times ({error}). Write them "
+            "as 2024-12-31 or 2024-12-31 23:59:00."
+        ) from error
+    absent = pc.is_null(moments).to_numpy(zero_copy_only=False)
+    microseconds = moments.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    days = np.where(absent, np.nan, microseconds / _MICROSECONDS_A_DAY)
+    return Read(days, np.zeros(len(days), bool))
+
+
+def _written_days(column: pa.Array, zone: str | None) -> Read:
+    """Moments written with a distance to Greenwich as the clocks in `zone` show them."""
+    read = cells.moments(column)
+    if zone in (None, "UTC"):
+        return read
+    days, there = read.values.copy(), cells.have_zone(column) & ~np.isnan(read.values)
+    microseconds = np.round(days[there] * _MICROSECONDS_A_DAY).astype(np.int64)
+    local = pc.local_timestamp(pa.array(microseconds).cast(pa.timestamp("us", zone)))
+    days[there] = local.cast(pa.int64()).to_numpy(zero_copy_only=False) / _MICROSECONDS_A_DAY
+    return Read(days, read.unreadable)
+
+
+def _shown(days: float, with_time: bool) -> str:
+    moment = np.datetime64("1970-01-01T00:00:00") + np.timedelta64(round(days * 86_400), "s")
+    return str(moment.astype("datetime64[m]" if with_time else "datetime64[D]")).replace("T", " ")
+
+
+def _turns(circle: str, days: np.ndarray) -> np.ndarray:
+    """How often one has gone around the circle since some beginning."""
+    if circle == "time of day":
+        return days
+    whole = np.floor(days)  # the week and the year go day by day
+    return (whole - MONDAY) / 7.0 if circle == "day of week" else whole / DAYS_A_YEAR
