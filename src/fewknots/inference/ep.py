@@ -11,7 +11,8 @@ likelihood 0 < σ₋²c < 1, so b is positive whatever the cavity. At the fixed 
 
     log Z_EP = log ∫ p(f) Π_n site_n(f_n) df + Σ_n (log Ẑ_n - log ∫ N(f|μ₋, σ₋²) site_n(f) df)
 
-is stationary in the sites, so its derivative for the kernel is (R) of priors.py, sites held.
+is stationary in the sites, so its derivative for the kernel is (R) of priors.py, and that for the
+likelihood's own parameters is Σ_n ∂ log Ẑ_n, sites held.
 
 A weight w ≥ 1 is w equal copies of the row, each with an equal share of the site, and the cavity
 takes out one copy: exact for whole numbers. Below 1 the cavity need not exist.
@@ -35,7 +36,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from ..likelihoods import Likelihood, Tilted
-from .method import Evaluated, HeldByRows, OverRows, without_jitter
+from .method import Evaluated, HeldByRows, OverRows, likelihood_gradient, without_jitter
 from .priors import FullPrior
 from .sites import Belief, Direction, Rows, Running, Sites, log_partition
 
@@ -155,6 +156,19 @@ def look(prior: EpPrior, sites: Sites, likelihood: Likelihood, rows: Rows) -> Pr
     return Propagated(sites, targets, belief, evidence, change, jnp.asarray(False))
 
 
+def tilted_gradient(likelihood: Likelihood, rows: Rows, now: Propagated) -> Likelihood:
+    """The evidence's derivative for the likelihood's own parameters."""
+    copies = _copies(rows)
+    b, g = now.sites.precision / copies, now.sites.linear / copies
+    cavity = _cavity(now.belief.mean, now.belief.variance, b, g)
+
+    def part(likelihood: Likelihood) -> Float[Array, ""]:
+        tilted = likelihood.tilted(jnp.asarray(rows.y), cavity.mean, cavity.variance)
+        return rows.weights @ tilted.log_prob
+
+    return likelihood_gradient(likelihood, part)
+
+
 def _parallel(prior, now: Propagated, likelihood, rows: Rows) -> Sites:
     """Every site's target under the same posterior."""
     return now.targets
@@ -236,7 +250,7 @@ class EP(OverRows):
             found.evidence,
             pullback(prior.cotangent(found.belief, found.sites)),
             None,
-            likelihood,
+            tilted_gradient(likelihood, rows, found),
             found.sites,
             HeldByRows.of(found.belief.gaussian),
             *without_jitter(found.evidence),

@@ -17,7 +17,7 @@ Cost: O(NM²) a sweep; no N×N array is ever made.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .ep import Sweeps, solve_ep
+from .ep import Sweeps, solve_ep, tilted_gradient
 from .features import project
 from .method import Evaluated, HeldByPoints, OverPoints
 from .priors import FitcPrior
@@ -42,7 +42,7 @@ class FitcEP(OverPoints):
             found.evidence,
             d_kernel,
             d_points,
-            likelihood,
+            tilted_gradient(likelihood, rows, found),
             found.sites,
             HeldByPoints(features.whitener, found.belief.gaussian),
             features.jitter,

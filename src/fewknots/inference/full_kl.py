@@ -18,7 +18,14 @@ Cost: O(N³) a pass, memory O(N²).
 from dataclasses import dataclass
 
 from ..optimize.natural_gradient import solve_sites
-from .method import Evaluated, HeldByRows, OverRows, likelihood_gradient, without_jitter
+from .method import (
+    Evaluated,
+    HeldByRows,
+    OverRows,
+    expected_log_prob,
+    likelihood_gradient,
+    without_jitter,
+)
 from .priors import FullPrior
 from .rules import Variational
 
@@ -39,7 +46,9 @@ class FullKL(OverRows):
             found.objective,
             pullback(prior.cotangent(belief, found.sites)),
             None,
-            likelihood_gradient(likelihood, rows, belief.mean, belief.variance),
+            likelihood_gradient(
+                likelihood, lambda p: expected_log_prob(p, rows, belief.mean, belief.variance)
+            ),
             found.sites,
             HeldByRows.of(belief.gaussian),
             *without_jitter(found.objective),

@@ -25,6 +25,7 @@ Cost: O(NM²) to choose M rows, O(M³) a sweep after that.
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
@@ -125,7 +126,7 @@ class IVM(OverRows):
             evidence,
             pullback(prior.cotangent(belief, memory.sites)),
             None,
-            likelihood,
+            jax.tree.map(jnp.zeros_like, likelihood),  # the sites stay as they were filtered
             memory,
             HeldByRows.of(belief.gaussian),
             *without_jitter(evidence),

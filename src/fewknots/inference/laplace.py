@@ -8,6 +8,10 @@ beside (R) of priors.py the derivative for K has the part through f̂ (their eq.
 
     tᵀ dK α,   t = (I - WΣ) s,   s_n = -½ Σ_nn ∂W_n/∂f̂_n,   α = ∇log p(y|f̂) = K⁻¹f̂.
 
+A parameter of the likelihood moves log p and W at f̂, and f̂ itself by Σ ∂α:
+
+    ∂ log p(y|f̂) - ½ Σ_n Σ_nn ∂W_n + (Σs)ᵀ ∂α.
+
 | symbol  | name here            | shape |
 |---------|----------------------|-------|
 | f̂       | belief.mean          | N     |
@@ -24,7 +28,7 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from ..optimize.natural_gradient import solve_sites
-from .method import Evaluated, HeldByRows, OverRows, without_jitter
+from .method import Evaluated, HeldByRows, OverRows, likelihood_gradient, without_jitter
 from .priors import FullPrior
 from .rules import Mode
 
@@ -45,13 +49,20 @@ class Laplace(OverRows):
         slope = sites.linear - sites.precision * belief.mean
         bend = rows.weights * likelihood.at(rows.y, belief.mean).curvature_slope
         s = -0.5 * belief.variance * bend
-        t = s - sites.precision * (prior.posterior_covariance(belief) @ s)
+        covariance_s = prior.posterior_covariance(belief) @ s
+        t = s - sites.precision * covariance_s
         through_mode = 0.5 * (jnp.outer(t, slope) + jnp.outer(slope, t))
+
+        def of_likelihood(likelihood):
+            at = likelihood.at(jnp.asarray(rows.y), belief.mean)
+            terms = at.log_prob - 0.5 * belief.variance * at.curvature + covariance_s * at.slope
+            return rows.weights @ terms
+
         return Evaluated(
             evidence,
             pullback(prior.cotangent(belief, sites) + through_mode),
             None,
-            likelihood,
+            likelihood_gradient(likelihood, of_likelihood),
             sites,
             HeldByRows.of(belief.gaussian),
             *without_jitter(evidence),

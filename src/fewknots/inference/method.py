@@ -4,6 +4,7 @@ A method is a small frozen dataclass: its fields are its options, so that a comp
 can be kept for each. `evaluate` is pure and compiled; `posterior` runs once, at the end.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -131,19 +132,24 @@ class OverRows:
 
 
 def likelihood_gradient(
+    likelihood: Likelihood, part: Callable[[Likelihood], Float[Array, ""]]
+) -> Likelihood:
+    """∂/∂(the likelihood's own parameters) of `part`: what of the evidence depends on them.
+
+    Forwards: they are few, and quadrature loops as long as its accuracy asks for, which cannot be
+    differentiated backwards.
+    """
+    return jax.jacfwd(part)(likelihood) if jax.tree.leaves(likelihood) else likelihood
+
+
+def expected_log_prob(
     likelihood: Likelihood,
     rows: Rows,
     mean: Float[Array, " N"],
     variance: Float[Array, " N"],
-) -> Likelihood:
-    """∂/∂(likelihood's parameters) of Σ w E[log p(y|f)], the marginals held."""
-    if not jax.tree.leaves(likelihood):
-        return likelihood
-
-    def data_term(likelihood):
-        return rows.weights @ likelihood.expectations(rows.y, mean, variance).log_prob
-
-    return jax.grad(data_term)(likelihood)
+) -> Float[Array, ""]:
+    """Σ w E[log p(y|f)]: the part of a variational bound that depends on the likelihood."""
+    return rows.weights @ likelihood.expectations(jnp.asarray(rows.y), mean, variance).log_prob
 
 
 def without_jitter(value: Array) -> tuple[Array, Array]:

@@ -39,7 +39,7 @@ from ..kernels import Kernel
 from ..likelihoods import Expectations, Likelihood
 from ..optimize.natural_gradient import solve_sites
 from .features import Features, Pullback, Whitening, added, project
-from .method import Evaluated, HeldByPoints, OverPoints, likelihood_gradient
+from .method import Evaluated, HeldByPoints, OverPoints, expected_log_prob, likelihood_gradient
 from .priors import SparsePrior, explained_marginals
 from .rules import Variational, weighted
 from .sites import Rows, WhitenedGaussian
@@ -62,7 +62,9 @@ class SparseKL(OverPoints):
             found.objective,
             d_kernel,
             d_points,
-            likelihood_gradient(likelihood, rows, belief.mean, belief.variance),
+            likelihood_gradient(
+                likelihood, lambda p: expected_log_prob(p, rows, belief.mean, belief.variance)
+            ),
             found.sites,
             HeldByPoints(features.whitener, q),
             features.jitter,

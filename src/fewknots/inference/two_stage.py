@@ -27,7 +27,7 @@ import jax.numpy as jnp
 from ..likelihoods import Expectations
 from ..optimize.natural_gradient import solve_sites
 from .features import project
-from .method import Evaluated, HeldByPoints, OverPoints
+from .method import Evaluated, HeldByPoints, OverPoints, likelihood_gradient
 from .priors import SparsePrior
 from .rules import Mode
 from .sites import Sites, divergence
@@ -54,11 +54,15 @@ class TwoStage(OverPoints):
         q = belief.gaussian
         rows_terms = Expectations(terms.log_prob, terms.slope, w, jnp.zeros_like(mean))
         d_kernel, d_points = model_gradient(pullback, q, rows_terms)
+
+        def of_likelihood(likelihood):  # m maximises the bound, and S does not depend on p(y|f)
+            return w @ likelihood.at(jnp.asarray(rows.y), mean).log_prob
+
         return Evaluated(
             bound,
             d_kernel,
             d_points,
-            likelihood,
+            likelihood_gradient(likelihood, of_likelihood),
             found.sites,
             HeldByPoints(features.whitener, q),
             features.jitter,

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..inference.features import project
-from ..inference.method import Evaluated, HeldByPoints, likelihood_gradient
+from ..inference.method import Evaluated, HeldByPoints, expected_log_prob, likelihood_gradient
 from ..inference.sites import WhitenedGaussian
 from ..inference.sparse_kl import divergence, look, model_gradient
 from ..numerics.precision import compiled
@@ -95,7 +95,9 @@ def _evaluate(free, frozen, rows, jitter) -> Evaluation:
     mean_f, variance_f, terms = look(features, q, model.likelihood, rows)
     d_kernel, d_points = model_gradient(feature_pullback, q, terms)
     A = features.explained
-    d_likelihood = likelihood_gradient(model.likelihood, rows, mean_f, variance_f)
+    d_likelihood = likelihood_gradient(
+        model.likelihood, lambda p: expected_log_prob(p, rows, mean_f, variance_f)
+    )
     (gradient,) = pullback(Model(d_kernel, d_points, d_likelihood))
     # ∂/∂m and, with S = LLᵀ, ∂/∂L = tril(2 ∂/∂S L): the lower triangle of S⁻¹L is 1/diag(L).
     d_mean = A.T @ terms.slope - mean

@@ -13,6 +13,7 @@ them, at one model and one q(v):
 | Aᵀ(wα)                 | slope        | M      | gradient for m; gradient through Kmm        |
 | through K̄nm            | d_kernel     | kernel | gradient for the kernel                     |
 | through K̄nm            | d_points     | M×D    | gradient for Z                              |
+| Σ w ∂E[log p(y|f)]     | d_likelihood |        | gradient for the likelihood's own parameters|
 
 What follows from Kmm alone (L⁻¹ before, the gradient through it after) is done once for all blocks
 (`whiten`, `model_gradient`). The compiled loop over minibatches (steps.py) sums a batch, on one
@@ -29,6 +30,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..inference.features import Whitening, added, project_rows
+from ..inference.method import expected_log_prob, likelihood_gradient
 from ..inference.sites import Rows, WhitenedGaussian
 from ..inference.sparse_kl import gradient_through_points, gradient_through_rows, look
 from ..kernels import Kernel
@@ -47,6 +49,7 @@ class RowSums(NamedTuple):
     slope: Float[AnyArray, " M"]
     d_kernel: Kernel
     d_points: Float[AnyArray, "M D"]
+    d_likelihood: Likelihood
 
 
 def row_sums(
@@ -66,15 +69,18 @@ def row_sums(
     features, pullback = project_rows(whitening, rows.X)
     A = features.explained
     with loosely():
-        mean, _, terms = look(features, q, likelihood, rows)
+        mean, variance, terms = look(features, q, likelihood, rows)
     A_wide = A.astype(wide)
     information = (A_wide * terms.curvature[:, None]).T @ A_wide
     with loosely():
         d_kernel, d_points = gradient_through_rows(pullback, q, terms)
         slope = terms.slope @ A
+    d_likelihood = likelihood_gradient(
+        likelihood, lambda p: expected_log_prob(p, rows, mean, variance)
+    )
     linear = A.T @ (terms.slope + terms.curvature * mean)
     weight, log_prob = jnp.sum(rows.weights), jnp.sum(terms.log_prob)
-    return RowSums(weight, log_prob, information, linear, slope, d_kernel, d_points)
+    return RowSums(weight, log_prob, information, linear, slope, d_kernel, d_points, d_likelihood)
 
 
 def model_gradient(

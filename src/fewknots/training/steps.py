@@ -49,7 +49,6 @@ from ..inference.features import project, whiten
 from ..inference.method import HeldByPoints
 from ..inference.sites import Rows, WhitenedGaussian
 from ..inference.sparse_kl import look
-from ..likelihoods import Bernoulli
 from ..numerics.arrays import AnyArray
 from ..numerics.linalg import precision_factor
 from ..numerics.precision import compiled, rough_products
@@ -210,8 +209,7 @@ def _moved_by(
     scale = total_weight / jnp.maximum(sums.weight, 1e-30)
     with rough_products():
         d_kernel, d_points = model_gradient(here.whitening, here.q, sums)
-    zero = jax.tree.map(jnp.zeros_like, here.model.likelihood)
-    (d_free,) = here.pullback(Model(d_kernel, d_points, zero))
+    (d_free,) = here.pullback(Model(d_kernel, d_points, sums.d_likelihood))
     update = _natural_step if optimizer == "natural_gradient" else _gradient_step
     new = update(optimizer, state, d_free, scale, target(base, sums, scale), rate)
     return new, scale * sums.log_prob - divergence(here.q, base)
@@ -289,7 +287,7 @@ class Score(NamedTuple):
     """What some rows say about the present state; of blocks of rows, the first two are added."""
 
     data_term: Float[Array, ""]  # of the bound
-    log_prob: Float[Array, ""]  # of the labels, predicted; times weights
+    log_prob: Float[Array, ""]  # of the targets, predicted: Σ w log E[p(y|f)]
     divergence: Float[Array, ""]
     model: Model
     held: HeldByPoints
@@ -304,9 +302,7 @@ def score(state: State, frozen: Named, base: Base, rows: Rows, jitter: Any) -> S
     features, _ = project(model.kernel, model.Z, rows.X, jitter)
     q = gaussian(state.q, features.explained.dtype)
     mean, variance, terms = look(features, q, model.likelihood, rows)
-    assert isinstance(model.likelihood, Bernoulli)
-    negative, positive = model.likelihood.log_probabilities(mean, variance)
-    log_prob = rows.weights @ jnp.where(rows.y > 0, positive, negative)
+    log_prob = rows.weights @ model.likelihood.tilted(jnp.asarray(rows.y), mean, variance).log_prob
     return Score(
         jnp.sum(terms.log_prob),
         log_prob,

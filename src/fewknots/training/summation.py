@@ -102,8 +102,7 @@ def weigh(
     whitening = whiten(model.kernel, model.Z, jitter)
     q = gaussian(naturals, naturals.precision.dtype)
     d_kernel, d_points = model_gradient(whitening, q, found.sums)
-    nothing = jax.tree.map(np.zeros_like, model.likelihood)
-    (gradient,) = pullback(Model(d_kernel, d_points, nothing))
+    (gradient,) = pullback(Model(d_kernel, d_points, found.sums.d_likelihood))
     return Weighed(
         found.sums.log_prob - divergence(q, base),
         gradient,
