@@ -41,10 +41,10 @@ def test_rows_come_back_in_any_order(tmp_path, rows, dtype):
         assert spool.classes.tolist() == ["no", "yes"]
         for order in orders:
             order = np.array(order, np.int64)
-            got, signs, got_weights = spool.take(order)
-            assert got.dtype == signs.dtype == got_weights.dtype == dtype
+            got, codes, got_weights = spool.take(order)
+            assert got.dtype == got_weights.dtype == dtype
             np.testing.assert_array_equal(got, X[order])
-            np.testing.assert_array_equal(signs, np.where(y[order] == "yes", 1, -1))
+            np.testing.assert_array_equal(codes, y[order] == "yes")
             np.testing.assert_array_equal(got_weights, weights[order])
         for part, piece in enumerate(spool.blocks(1024)):
             want = spool.take(np.arange(1024 * part, min(1024 * part + 1024, 5000)))
@@ -61,9 +61,9 @@ def test_labels_sorted_so_that_the_second_comes_late(tmp_path):
         y = np.repeat(np.array(labels), 70_000)
         with spool_of(tmp_path, np.arange(140_000.0)[:, None], y) as spool:
             assert spool.classes.tolist() == sorted(labels)
-            _, signs, weights = spool.take(np.array([0, 69_999, 70_000]))
-            first = 1 if labels[0] == max(labels) else -1
-            assert signs.tolist() == [first, first, -first]
+            _, codes, weights = spool.take(np.array([0, 69_999, 70_000]))
+            first = int(labels[0] == max(labels))
+            assert codes.tolist() == [first, first, 1 - first]
             assert weights.tolist() == [1, 1, 1]
             assert spool.class_totals.tolist() == [70_000, 70_000]
 

@@ -137,8 +137,8 @@ def test_a_number_of_neighbours_asks_for_neighbours():
 
 
 def test_judges_leave_rows_of_both_classes():
-    signs = np.full(3000, -1.0)
-    signs[[5, 70]] = 1.0
-    judges = held_out(signs, 0)
+    codes = np.zeros(3000, int)
+    codes[[5, 70]] = 1
+    judges = held_out(codes, 0)
     assert len(judges) == 299
     assert not np.isin([5, 70], judges).any()

@@ -6,11 +6,11 @@ cost: a table of coarse measurements is often a few hundred distinct rows (flare
 """
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 
 
 def merge_equal_rows(
-    X: Float[np.ndarray, "N D"], y: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"]
+    X: Float[np.ndarray, "N D"], y: Real[np.ndarray, " N"], weights: Float[np.ndarray, " N"]
 ) -> tuple[Float[np.ndarray, "R D"], Float[np.ndarray, " R"], Float[np.ndarray, " R"]]:
     """The distinct (x, y) pairs, sorted, each with its total weight; weightless rows go."""
     present = weights > 0

@@ -76,9 +76,9 @@ class Spool:
         return spool
 
     def take(self, rows: np.ndarray) -> Rows:
-        """X, signs and weights of the given row numbers, in the given order.
+        """X, codes and weights of the given row numbers, in the given order.
 
-        X is as the user gave it, signs are +1 for classes[1] and -1 for classes[0]. Consecutive
+        X is as the user gave it, a code is the number of the row's label in `classes`. Consecutive
         row numbers are read in one go, so runs of rows cost far less than rows one by one.
         """
         rows = np.asarray(rows, np.int64)
@@ -170,6 +170,5 @@ class Spool:
         return np.frombuffer(content, self.dtype).reshape(count, -1)
 
     def _split(self, held: np.ndarray) -> Rows:
-        positive = self._order[held[:, -2].astype(np.int64)]
-        signs = (2 * positive - 1).astype(self.dtype)
-        return np.ascontiguousarray(held[:, :-2]), signs, held[:, -1].copy()
+        codes = self._order[held[:, -2].astype(np.int64)]
+        return np.ascontiguousarray(held[:, :-2]), codes, held[:, -1].copy()

@@ -21,6 +21,7 @@ from ..data.sources import Place
 from ..data.standardise import Standardiser
 from ..exceptions import DataError
 from ..inference.sites import Rows
+from ..likelihoods import Bernoulli
 from ..numerics.precision import on_device, one_lapack_thread
 from ..training.held_rows import HeldRows, PartFound, Point, Shape, Subset, added, hold, sums_at
 from .survey import PartitionSurvey, as_labels, survey_partition
@@ -139,12 +140,11 @@ def prepare(
 
 
 def as_rows(share: Sequence[Partition], preparation: Preparation) -> Rows:
-    """Rows in the fit's units, labels as -1 and +1, weights with their class's factor."""
+    """Rows in the fit's units, labels as the likelihood encodes them, weights times factors."""
     X = np.concatenate([p.X for p in share])
-    positive = np.concatenate([p.labels == preparation.classes[1] for p in share])
-    weights = np.concatenate([p.weights for p in share])
-    weights = weights * preparation.factors[positive.astype(int)]
-    return Rows(preparation.standardiser(X), np.where(positive, 1.0, -1.0), weights)
+    codes = np.concatenate([(p.labels == preparation.classes[1]).astype(int) for p in share])
+    weights = np.concatenate([p.weights for p in share]) * preparation.factors[codes]
+    return Rows(preparation.standardiser(X), Bernoulli.encoded(codes), weights)
 
 
 def as_is(question: Question) -> Question:

@@ -43,8 +43,8 @@ from .methods import ROUNDS, FitPlan, check_weights
 from .minibatches import Table, Warm, check_same_width, fit_table, table_in_memory
 from .parameters import number, one_of, switch, whole_number
 from .sklearn_callbacks import BOOKKEEPING, CallbackSupportMixin, begin_fit, end_fit, with_callbacks
+from .starting_points import starting_points
 from .stored_rows import check_warm_holds_none, n_stored
-from .training_data import starting_points
 
 _ENOUGH_ROWS = 10_000  # to see how far each input spreads
 

@@ -21,7 +21,6 @@ from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
 from .base import Targets
 from .contest import Contest, competes
-from .labels import known_classes, label_column, two_classes
 from .local_fits import local_plan
 from .methods import (
     CLASSIFICATION,
@@ -39,7 +38,7 @@ from .methods import (
 from .parameters import number, one_of, switch, whole_number
 from .stored_rows import check_stores_none
 from .streaming import StreamingFits
-from .training_data import row_weights
+from .targets import known_classes, label_column, row_weights, two_classes
 
 _MOST_ROWS_FULL = 300
 
@@ -282,10 +281,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         classes = two_classes(y) if classes is None else known_classes(y, classes)
         self.classes_ = classes.labels
         weights = row_weights(sample_weight, self.class_weight, X, classes)
-        return classes.signs, weights
+        return classes.codes, weights
 
     def _likelihood_of(self, y, weights) -> Targets:
-        return Targets(y, weights, Bernoulli(self.likelihood))
+        likelihood = Bernoulli(self.likelihood)
+        return Targets(likelihood.encoded(y), weights, likelihood)
 
     def _fit_by_contest(self, X, y, weights) -> bool:
         if not competes(self, int(np.count_nonzero(weights))):

@@ -60,13 +60,13 @@ class Outcome(NamedTuple):
         return np.inf if self.nlp_of_rows is None else float(np.mean(self.nlp_of_rows))
 
 
-def held_out(signs: Float[np.ndarray, " N"], random_state: Any) -> Int[np.ndarray, " n"]:
+def held_out(codes: Int[np.ndarray, " N"], random_state: Any) -> Int[np.ndarray, " n"]:
     """Rows to judge by: the same share of each class, and never all rows of one."""
     rng = check_random_state(random_state)
-    share = min(_HELD_OUT, _MOST_HELD_OUT / len(signs))
+    share = min(_HELD_OUT, _MOST_HELD_OUT / len(codes))
     parts = []
-    for sign in (-1.0, 1.0):
-        rows = np.flatnonzero(signs == sign)
+    for code in range(int(np.max(codes)) + 1):
+        rows = np.flatnonzero(codes == code)
         parts.append(rng.permutation(rows)[: int(share * len(rows))])
     return np.sort(np.concatenate(parts))
 
@@ -78,16 +78,16 @@ class Contest:
         self,
         estimator: Any,
         X: Float[np.ndarray, "N D"],
-        signs: Float[np.ndarray, " N"],
+        codes: Int[np.ndarray, " N"],
         weights: Float[np.ndarray, " N"],
     ):
         self.estimator, self.X, self.all_weights = estimator, X, weights
-        self.labels = estimator.classes_[(signs > 0).astype(int)]
-        judges = held_out(signs, estimator.random_state)
+        self.labels = estimator.classes_[codes]
+        judges = held_out(codes, estimator.random_state)
         self.learned_weights = weights.copy()
         self.learned_weights[judges] = 0.0
         self.X_judges = X[judges]
-        self.positive, self.weights = signs[judges] > 0, weights[judges]
+        self.codes, self.weights = codes[judges], weights[judges]
         self.asked_to_stop = False
         stopping: Stopping = estimator._stopping
         self.limit, self.interruption = stopping
@@ -154,7 +154,7 @@ class Contest:
         """Each judge's negative log probability, times its share of the weight."""
         some = slice(most)
         log_p = model.predict_log_proba(self.X_judges[some])
-        log_p = log_p[np.arange(len(log_p)), self.positive[some].astype(int)]
+        log_p = log_p[np.arange(len(log_p)), self.codes[some]]
         mean = np.mean(self.weights[some])
         return -log_p * (self.weights[some] / mean if mean > 0 else 0.0)
 
@@ -183,8 +183,8 @@ class Contest:
         if not counted.any():
             return
         model, weight = best.model, float(np.sum(self.weights))
-        signs = np.where(self.positive[counted], 1.0, -1.0)
-        rows = Rows(model._standardiser(self.X_judges[counted]), signs, self.weights[counted])
+        y = model._likelihood.encoded(self.codes[counted])
+        rows = Rows(model._standardiser(self.X_judges[counted]), y, self.weights[counted])
         model.posterior_ = model.posterior_.extended(rows)
         model.stored_rows_ = len(model.posterior_.points)
         nlp = best.nlp

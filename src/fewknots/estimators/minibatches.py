@@ -111,14 +111,17 @@ def table_in_memory(
 
 
 def table_on_disk(
-    spool: Spool, factors: Float[np.ndarray, " 2"], standardiser: Standardiser
+    spool: Spool,
+    factors: Float[np.ndarray, " 2"],
+    standardiser: Standardiser,
+    encoded: Callable[[np.ndarray], np.ndarray],
 ) -> Table:
-    """Rows in a scratch file, their weights times a factor for each class."""
+    """Rows in a scratch file: codes as the likelihood encodes them, weights times their factor."""
 
     def prepared(dtype):
-        def prepare(X, signs, weights):
-            weights = weights * factors[(signs > 0).astype(int)]
-            columns = standardiser(X.astype(np.float64, copy=False)), signs, weights
+        def prepare(X, codes, weights):
+            weights = weights * factors[codes]
+            columns = standardiser(X.astype(np.float64, copy=False)), encoded(codes), weights
             return Rows(*(column.astype(dtype) for column in columns))
 
         return prepare

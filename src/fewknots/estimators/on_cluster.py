@@ -12,7 +12,7 @@ from ..likelihoods import Bernoulli
 from ..numerics.precision import resolve_dtype
 from .local_fits import check_warm
 from .minibatches import Table, check_same_width
-from .training_data import class_factors
+from .targets import class_factors
 
 
 def fit_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:

@@ -16,11 +16,10 @@ from ..files.header_values import value_of
 from ..likelihoods import Gaussian
 from ..reach import check_finite
 from .base import GPEstimator, Targets
-from .labels import one_column
 from .methods import REGRESSION, FitPlan, check_inducing, plan_to_regress
 from .parameters import number, one_of, switch
 from .stored_rows import check_stores_none
-from .training_data import check_not_negative
+from .targets import check_not_negative, one_column
 
 _MOST_ROWS_EXACT = 1000
 _FIRST_NOISE = 0.1  # of the variance of y

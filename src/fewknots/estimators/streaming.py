@@ -26,13 +26,12 @@ from ..posterior import GaussianPosterior
 from ..reach import OutOfReachError
 from ..training.schedule import Plan
 from .base import GPEstimator
-from .labels import check_same_classes
 from .local_fits import check_warm, with_more_rows
 from .methods import FitPlan
 from .minibatches import Warm, check_same_width, table_on_disk, update
 from .on_cluster import fit_on_cluster
 from .sklearn_callbacks import begin_fit, end_fit, with_callbacks
-from .training_data import class_factors
+from .targets import check_same_classes, class_factors
 
 _UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
 _UPDATE_STEPS = 100
@@ -100,8 +99,9 @@ class StreamingFits(GPEstimator):
                 self._standardiser = Standardiser(spool.mean, spool.scale)
             else:
                 self._standardiser = Standardiser.identity(spool.n_features)
-            table = table_on_disk(spool, factors, self._standardiser)
-            self._fit_table(table, fit_plan, Bernoulli(self.likelihood), warm)
+            likelihood = Bernoulli(self.likelihood)
+            table = table_on_disk(spool, factors, self._standardiser, likelihood.encoded)
+            self._fit_table(table, fit_plan, likelihood, warm)
 
     def _set_stream_features(self, spool: Spool) -> None:
         self.n_features_in_ = spool.n_features
@@ -147,8 +147,8 @@ class StreamingFits(GPEstimator):
             reset=False,
         )
         check_magnitude(X, getattr(self, "feature_names_in_", None))
-        signs, weights = self._targets(X, y, sample_weight, self.classes_)
-        rows = Rows(self._standardiser(X), signs, weights)
+        codes, weights = self._targets(X, y, sample_weight, self.classes_)
+        rows = Rows(self._standardiser(X), self._likelihood.encoded(codes), weights)
         if isinstance(self.posterior_, LocalPosterior):
             self.posterior_, self.log_evidence_ = with_more_rows(self.posterior_, rows)
             self.stored_rows_ = len(self.posterior_.points)

@@ -9,7 +9,8 @@ from functools import partial
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, Real
 
 from ..numerics import pytrees
 from ..numerics.elementary import exp, log1p
@@ -26,6 +27,11 @@ class Bernoulli:
     """Two classes through the link `"probit"` or `"logit"`."""
 
     link: str = "probit"
+
+    @staticmethod
+    def encoded(codes: Real[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
+        """Classes, numbered 0 and 1, as y ∈ {-1, +1}: the only place where signs are made."""
+        return 2.0 * codes - 1.0
 
     def expectations(
         self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]

@@ -45,7 +45,7 @@ class Store(Protocol):
     n_features: int
 
     def take(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """X, signs and weights of the given row numbers, in the given order."""
+        """X, targets and weights of the given row numbers, in the given order."""
         ...
 
 
@@ -127,7 +127,7 @@ class StoreFeed:
         left_out: Int[np.ndarray, " H"],
         total_weight: float,
     ):
-        """`prepared` turns (X, signs, weights) of the store into rows to compute with; `left_out`
+        """`prepared` turns (X, targets, weights) of the store into rows to compute with; `left_out`
         are the numbers of the rows, sorted, that are not to be learned from.
         """
         self.store = store
@@ -168,9 +168,9 @@ class StoreFeed:
 
     def _rows(self, numbers: Int[np.ndarray, " n"]) -> Rows:
         beyond = numbers >= self.n_rows
-        X, signs, weights = self.store.take(np.where(beyond, 0, numbers))
+        X, y, weights = self.store.take(np.where(beyond, 0, numbers))
         unseen = beyond | _is_in(numbers, self.left_out)
-        return self.prepared(X, signs, np.where(unseen, 0.0, weights))
+        return self.prepared(X, y, np.where(unseen, 0.0, weights))
 
     def blocks(self) -> Iterator[Rows]:
         for start in range(0, self.n_rows, _EVALUATION_BLOCK):

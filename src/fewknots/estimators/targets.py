@@ -1,13 +1,20 @@
-"""From what the user passes as y to two classes, in types that a model file can hold."""
+"""What the user passes as y: labels to codes, and what weighs how much.
+
+Rows in memory come through here; labels of a stream or a cluster, which are never all at hand, get
+their codes while they are read (data/label_codes.py). What a label may be is the same for all of
+them (data/label_values.py), and what a likelihood makes of a code is its own matter
+(`Bernoulli.encoded`).
+"""
 
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_sample_weight
 
 from ..data.label_values import check_classes, find_bad_label, plain, shown
 from ..exceptions import warn
@@ -15,11 +22,11 @@ from ..exceptions import warn
 _KINDS: tuple[type, ...] = (str, bool, Real, np.datetime64, np.timedelta64)
 
 
-class TwoClasses(NamedTuple):
-    """The two labels in sorted order, and each row's as -1 or +1."""
+class Classes(NamedTuple):
+    """The two labels in sorted order, and the number of each row's."""
 
     labels: np.ndarray
-    signs: Float[np.ndarray, " N"]
+    codes: Int[np.ndarray, " N"]
     given: bool = False  # by the user: one of them may then be absent
 
 
@@ -96,7 +103,7 @@ def _check_not_mixed(values: Sequence[Any]) -> None:
             )
 
 
-def known_classes(y: np.ndarray, classes: Any) -> TwoClasses:
+def known_classes(y: np.ndarray, classes: Any) -> Classes:
     """The two labels that the user says there are."""
     labels = np.unique(np.asarray(label_column(classes)))
     if len(labels) != 2:
@@ -108,7 +115,7 @@ def known_classes(y: np.ndarray, classes: Any) -> TwoClasses:
             f"row {int(np.argmax(strange))} of y is {shown(y[strange][0])}, which is not one of "
             f"the classes {listed(labels)}."
         )
-    return TwoClasses(labels, np.where(y == labels[1], 1.0, -1.0), given=True)
+    return Classes(labels, (y == labels[1]).astype(np.int64), given=True)
 
 
 def check_same_classes(classes: Any, known: np.ndarray) -> None:
@@ -122,7 +129,7 @@ def check_same_classes(classes: Any, known: np.ndarray) -> None:
         )
 
 
-def two_classes(y: np.ndarray) -> TwoClasses:
+def two_classes(y: np.ndarray) -> Classes:
     """Any two distinct labels; one or three are an error that counts them."""
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind.startswith("continuous"):
@@ -137,9 +144,56 @@ def two_classes(y: np.ndarray) -> TwoClasses:
     if len(labels) < 2:
         raise ValueError(f"y holds 1 class ({shown(labels[0])}); two classes are needed to fit.")
     check_classes(labels)
-    return TwoClasses(labels, 2.0 * codes - 1.0)
+    return Classes(labels, codes)
 
 
 def listed(labels: np.ndarray) -> str:
     """Labels as a message lists them."""
     return f"[{', '.join(map(shown, labels))}]"
+
+
+def row_weights(
+    sample_weight: Any, class_weight: Any, X: np.ndarray, classes: Classes
+) -> Float[np.ndarray, " N"]:
+    """sample_weight times class_weight, both checked."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    check_not_negative(weights)
+    totals = np.bincount(classes.codes, weights, minlength=2)
+    weights = weights * class_factors(class_weight, classes.labels, totals)[classes.codes]
+    if not classes.given and len(np.unique(classes.codes[weights > 0])) < 2:
+        raise ValueError(
+            "the rows with a positive weight belong to 1 class at most; two classes are needed."
+        )
+    return weights
+
+
+def check_not_negative(weights: Float[np.ndarray, " N"]) -> None:
+    """Refuse negative weights, and say where one is."""
+    if np.any(weights < 0):
+        row = int(np.argmin(weights))
+        raise ValueError(f"sample_weight must not be negative, but row {row} has {weights[row]:g}.")
+
+
+def class_factors(
+    class_weight: Any, labels: np.ndarray, totals: Float[np.ndarray, " 2"]
+) -> Float[np.ndarray, " 2"]:
+    """What class_weight multiplies onto the rows of each class, whose total weights are given."""
+    if class_weight is None:
+        return np.ones(2)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        if np.any(totals == 0):
+            return np.ones(2)  # row_weights says what is wrong
+        return totals.sum() / (2.0 * totals)
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
+    per_class = np.ones(2)
+    for label, factor in class_weight.items():
+        named = [bool(label == known) for known in labels]  # not by hash: dates have units
+        if not any(named):
+            raise ValueError(
+                f"class_weight names {shown(label)}, but the classes in y are {listed(labels)}."
+            )
+        per_class[named.index(True)] = float(factor)
+    if np.any(per_class < 0) or not np.all(np.isfinite(per_class)):
+        raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}.")
+    return per_class
