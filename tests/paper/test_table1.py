@@ -11,12 +11,17 @@ from matplotlib.image import imread
 from fewknots.datasets import Dataset, Split
 from fewknots.paper.experiment import Options, Result
 from fewknots.paper.folder import reproduce
-from fewknots.paper.table1 import Table1
+from fewknots.paper.table1 import Table1, draw, number_of_points, ten_splits
 from fewknots.paper.table1_account import account
-from fewknots.paper.table1_figure import draw
-from fewknots.paper.table1_paper import AS_PRINTED, COLUMNS, DATA_SETS, PAPER
-from fewknots.paper.table1_scores import Score, Verdict, compare
-from fewknots.paper.table1_splits import number_of_points, ten_splits
+from fewknots.paper.table1_paper import (
+    AS_PRINTED,
+    COLUMNS,
+    DATA_SETS,
+    PAPER,
+    Score,
+    Verdict,
+    compare,
+)
 
 from ..ida import ida_split, write_ida_file
 

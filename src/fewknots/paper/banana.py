@@ -12,17 +12,16 @@ import numpy as np
 
 from ..datasets import load
 from ..estimators import GPClassifier
-from .banana_account import account
-from .banana_figure import draw
+from .banana_account import account, distance_to_boundary, distinct_places, number_near_centre
 from .experiment import Cell, Choice, Options, Result
-from .inducing_places import distance_to_boundary, distinct_places, number_near_centre
-from .scores import hold_out_scores
-from .tables import entry, markdown_table, write_csv
-from .timing import timed_fit
+from .outputs import entry, markdown_table, new_figure, save_figure, write_csv
+from .timed_fits import hold_out_scores, timed_fit
 
 _COUNTS = (4, 8, 16, 32, 64)
 _QUICK_COUNTS = (8,)
 _GRID = 100  # points a side of the probability surface
+_COLOURS = {0: "#3b76af", 1: "#c44e52"}
+_PANE = 2.3  # inches
 
 
 class Row(NamedTuple):
@@ -91,7 +90,7 @@ class Banana:
         dataset = load("banana", options.data)
         train = dataset.splits[0].train
         panes = _panes(results)
-        draw([row.label for row in ROWS], panes, dataset.X[train], dataset.y[train], folder)
+        _draw(panes, dataset.X[train], dataset.y[train], folder)
         write_csv(folder / "results.csv", [_numbers(row, r) for row, r in _listed(panes)])
         header = ("method", "M", "bound or evidence", "NLP", "error", "seconds", "compiling, s")
         table = markdown_table(header, [_line(row, r) for row, r in _listed(panes)])
@@ -169,3 +168,40 @@ def _line(row: Row, result: Result) -> tuple[str, ...]:
         return (row.label, str(count), entry(result, "evidence", 2), "", "", "", "")
     digits = {"evidence": 2, "nlp": 4, "error": 4, "seconds": 2, "compile_seconds": 1}
     return (row.label, str(count), *(entry(result, name, n) for name, n in digits.items()))
+
+
+def _draw(panes: list[list[Result]], X: np.ndarray, y: np.ndarray, folder: Path) -> None:
+    """One pane a result: training rows by class, inducing points black, the p = 0.5 contour."""
+    figure, axes = new_figure(
+        len(panes),
+        len(panes[0]),
+        _PANE * len(panes[0]),
+        _PANE * len(panes),
+        sharex=True,
+        sharey=True,
+    )
+    for line, row, results in zip(axes, ROWS, panes, strict=True):
+        line[0].set_ylabel(row.label, fontsize="large")
+        for pane, result in zip(line, results, strict=True):
+            _draw_pane(pane, result, X, y)
+    for pane, result in zip(axes[0], panes[0], strict=True):
+        count = result.cell.settings["n_inducing"]
+        pane.set_title(f"M = {count}" if count else "full")
+    save_figure(figure, folder)
+
+
+def _draw_pane(pane: Any, result: Result, X: np.ndarray, y: np.ndarray) -> None:
+    pane.set(xticks=[], yticks=[])
+    for label, colour in _COLOURS.items():
+        of_class = y == label
+        pane.scatter(*X[of_class].T, s=5, color=colour, alpha=0.5, linewidths=0)
+    if result.failed is not None:
+        pane.text(0.5, 0.5, "failed", transform=pane.transAxes, ha="center")
+        return
+    values = result.values
+    pane.contour(values["across"], values["up"], values["surface"], [0.5], colors="black")
+    points = np.array(values.get("inducing_points", [])).reshape(-1, 2)
+    pane.scatter(*points.T, s=14, color="black", zorder=3)
+    # Points may wander far off; the panes show where the data are.
+    pane.set(xlim=values["across"][:: len(values["across"]) - 1])
+    pane.set(ylim=values["up"][:: len(values["up"]) - 1])
