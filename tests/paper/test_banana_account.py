@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fewknots.explain import Surface
 from fewknots.paper.banana_account import (
     account,
     boundary_points,
@@ -29,9 +30,10 @@ def test_the_boundary_is_where_the_probability_crosses_a_half():
     assert len(found) == 41
     points = np.array([[0.325, 0.0], [0.825, 1.0], [-0.675, -1.0]])
     lengthscale = np.array([0.5, 1.0])
-    assert np.isclose(distance_to_boundary(points, lengthscale, (across, up, surface)), 1.0)
-    nowhere = np.full((41, 41), 0.9)
-    assert np.isnan(distance_to_boundary(points, lengthscale, (across, up, nowhere)))
+    known = Surface(("", ""), (0, 1), across, up, surface, points, held=False)
+    assert np.isclose(distance_to_boundary(points, lengthscale, known), 1.0)
+    nowhere = known._replace(probability=np.full((41, 41), 0.9))
+    assert np.isnan(distance_to_boundary(points, lengthscale, nowhere))
 
 
 def test_near_the_centre_is_in_standard_deviations():

@@ -12,6 +12,8 @@ import numpy as np
 
 from ..datasets import load
 from ..estimators import GPClassifier
+from ..explain import Surface, surface, without_names
+from ..plots.decision_boundary import draw_border, draw_rows
 from .banana_account import account, distance_to_boundary, distinct_places, number_near_centre
 from .experiment import Cell, Choice, Options, Result
 from .outputs import entry, markdown_table, new_figure, save_figure, write_csv
@@ -70,9 +72,7 @@ class Banana:
             random_state=cell.settings["seed"],
         )
         timed = timed_fit(clf, X, y)
-        across, up = _grid(X)
-        grid = np.column_stack([axis.ravel() for axis in np.meshgrid(across, up)])
-        probabilities = clf.predict_proba(grid)[:, 1].reshape(_GRID, _GRID)
+        found = surface(without_names(clf, X), (0, 1), _GRID)
         return {
             **hold_out_scores(clf, dataset.X[test], dataset.y[test]),
             "evidence": clf.log_evidence_,
@@ -80,10 +80,10 @@ class Banana:
             "seconds": timed.start_seconds + timed.seconds,
             "compile_seconds": timed.compile_seconds,
             "iterations": clf.n_iter_,
-            **(_whereabouts(clf, X, across, up, probabilities) if is_sparse else {}),
-            "across": across,
-            "up": up,
-            "surface": np.round(probabilities, 8),
+            **(_whereabouts(clf, X, found) if is_sparse else {}),
+            "across": found.across,
+            "up": found.up,
+            "surface": np.round(found.probability, 8),
         }
 
     def write(self, results: dict[str, Result], options: Options, folder: Path) -> str:
@@ -120,21 +120,14 @@ def _cell(row: Row, count: int | None) -> Cell:
     return Cell(f"banana-{settings['method']}-{count or 'full'}", settings)
 
 
-def _grid(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    margin = 0.05 * np.ptp(X, axis=0)
-    low, high = X.min(axis=0) - margin, X.max(axis=0) + margin
-    return np.linspace(low[0], high[0], _GRID), np.linspace(low[1], high[1], _GRID)
-
-
-def _whereabouts(clf: GPClassifier, X, across, up, probabilities) -> dict[str, Any]:
+def _whereabouts(clf: GPClassifier, X: np.ndarray, found: Surface) -> dict[str, Any]:
     """The inducing points, and the numbers that say what became of them."""
     points = clf.inducing_points_
     lengthscale = clf.kernel_.input_scale() * X.std(axis=0)  # in the units of X
-    surface = (across, up, probabilities)
     return {
         "inducing_points": points,
         "places": distinct_places(points, lengthscale),
-        "boundary_distance": distance_to_boundary(points, lengthscale, surface),
+        "boundary_distance": distance_to_boundary(points, lengthscale, found),
         "near_centre": number_near_centre(points, X),
     }
 
@@ -192,16 +185,12 @@ def _draw(panes: list[list[Result]], X: np.ndarray, y: np.ndarray, folder: Path)
 
 def _draw_pane(pane: Any, result: Result, X: np.ndarray, y: np.ndarray) -> None:
     pane.set(xticks=[], yticks=[])
-    for label, colour in _COLOURS.items():
-        of_class = y == label
-        pane.scatter(*X[of_class].T, s=5, color=colour, alpha=0.5, linewidths=0)
+    draw_rows(pane, X, y, _COLOURS, s=5, alpha=0.5, linewidths=0)
     if result.failed is not None:
         pane.text(0.5, 0.5, "failed", transform=pane.transAxes, ha="center")
         return
     values = result.values
-    pane.contour(values["across"], values["up"], values["surface"], [0.5], colors="black")
+    across, up, probability = (np.array(values[name]) for name in ("across", "up", "surface"))
     points = np.array(values.get("inducing_points", [])).reshape(-1, 2)
-    pane.scatter(*points.T, s=14, color="black", zorder=3)
-    # Points may wander far off; the panes show where the data are.
-    pane.set(xlim=values["across"][:: len(values["across"]) - 1])
-    pane.set(ylim=values["up"][:: len(values["up"]) - 1])
+    found = Surface(("", ""), (0, 1), across, up, probability, points, held=False)
+    draw_border(pane, found, s=14, color="black")

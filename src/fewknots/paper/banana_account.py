@@ -9,12 +9,11 @@ neighbours leads from one to the other; points have collapsed when far fewer pla
 are left.
 """
 
-from typing import Any
-
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist, pdist, squareform
 
+from ..explain import Surface
 from .experiment import Result
 from .outputs import markdown_table
 
@@ -30,12 +29,9 @@ def distinct_places(points: np.ndarray, lengthscale: np.ndarray) -> int:
     return int(connected_components(distances < CLOSE)[0])
 
 
-def distance_to_boundary(points: np.ndarray, lengthscale: np.ndarray, surface: Any) -> float:
-    """The median distance, in lengthscales, from a point to where the probability is a half.
-
-    surface : (across, up, probabilities on their grid).
-    """
-    boundary = boundary_points(*map(np.asarray, surface))
+def distance_to_boundary(points: np.ndarray, lengthscale: np.ndarray, found: Surface) -> float:
+    """The median distance, in lengthscales, from a point to where the probability is a half."""
+    boundary = boundary_points(found.across, found.up, found.probability)
     if len(boundary) == 0:
         return float("nan")
     return float(np.median(cdist(points / lengthscale, boundary / lengthscale).min(axis=1)))
