@@ -40,7 +40,7 @@ from ..training.parameters import Model
 from ..training.run_state import RunState
 from ..training.saved_form import Saved
 from ..training.schedule import Plan
-from .model import LocalModel, Score, latent, score
+from .model import LocalModel, LogPredictive, latent, score
 from .neighbours import MovingSearch, metric, without
 from .posterior import LocalPosterior, block_size
 
@@ -71,7 +71,7 @@ class LocalRun(NamedTuple):
     resumed: Saved | None = None
 
 
-class State(NamedTuple):
+class LocalTrainState(NamedTuple):
     """What training moves: the model, all but its mean as logarithms, and Adam's averages."""
 
     free: LocalModel
@@ -90,7 +90,7 @@ class _Training:
         self.run, self.report = run, report
         kernel, mean, sharpness = run.start
         free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
-        self.state = State(free, _ADAM.init(free))
+        self.state = LocalTrainState(free, _ADAM.init(free))
         self.run_state = RunState.at_first(run.plan)
         self.k = min(run.n_neighbors, len(run.rows.y) - 1)
         scale = self._scale()
@@ -279,11 +279,13 @@ def _decoded(free: LocalModel) -> LocalModel:
 
 
 @partial(compiled, static_argnums=0)
-def _moved(rule, likelihood, state: State, rows, batch, near, rate) -> tuple[State, Any]:
+def _moved(
+    rule, likelihood, state: LocalTrainState, rows, batch, near, rate
+) -> tuple[LocalTrainState, Any]:
     """One step of Adam, and the batch's mean log probability."""
     queries = Rows(*(column[batch] for column in rows))
     model, pullback = jax.vjp(_decoded, state.free)
-    found: Score = score(rule, likelihood, model, rows, queries, near)
+    found: LogPredictive = score(rule, likelihood, model, rows, queries, near)
     (gradient,) = pullback(found.gradient)
     weight = jnp.sum(queries.weights)
     gradient = jax.tree.map(lambda part: part / weight, gradient)
@@ -292,7 +294,7 @@ def _moved(rule, likelihood, state: State, rows, batch, near, rate) -> tuple[Sta
     update, adam = _ADAM.update(gradient, state.adam)
     free = jax.tree.map(lambda old, more: old + rate.astype(old.dtype) * more, state.free, update)
     kernel = jax.tree.map(lambda log: jnp.clip(log, _SMALLEST_LOG, _LARGEST_LOG), free.kernel)
-    return State(free._replace(kernel=kernel), adam), found.log_prob / weight
+    return LocalTrainState(free._replace(kernel=kernel), adam), found.log_prob / weight
 
 
 def _all_finite(tree: Any) -> bool:

@@ -19,7 +19,7 @@ from ..kernels import RBF
 from .experiment import LENGTHSCALES, Cell, Choice, Options, Result, is_per_input
 from .outputs import new_figure, save_figure, write_csv
 from .table1_account import Folds, account, by_column, our_score
-from .table1_paper import AS_PRINTED, COLUMNS, DATA_SETS, LABELS, PAPER, Column, Score
+from .table1_paper import AS_PRINTED, COLUMNS, DATA_SETS, LABELS, PAPER, Column, TableEntry
 from .timed_fits import hold_out_scores
 
 FOLDS = 10
@@ -245,7 +245,7 @@ def _draw_panel(panel: Any, folds: Folds, name: str) -> None:
     panel.grid(axis="y", alpha=0.3)
 
 
-def _draw_score(panel: Any, place: float, shown: Score, column: Column, full: bool) -> None:
+def _draw_score(panel: Any, place: float, shown: TableEntry, column: Column, full: bool) -> None:
     colour = _COLOURS[column.family]
     if shown.is_large:
         style = {"color": colour, "ha": "center", "va": "top", "rotation": 90, "fontsize": 7}

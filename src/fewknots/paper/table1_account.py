@@ -14,7 +14,7 @@ from .table1_paper import (
     LABELS,
     PAPER,
     Column,
-    Score,
+    TableEntry,
     Verdict,
     compare,
 )
@@ -64,15 +64,17 @@ def by_column(results: Sequence[Result]) -> Folds:
     return folds
 
 
-def our_score(folds: Folds, name: str, column: Column) -> Score | None:
+def our_score(folds: Folds, name: str, column: Column) -> TableEntry | None:
     """Our entry; None if it was not run, or if a fold failed."""
     results = folds.get(("table", name, column), [])
     if not results or any(result.failed is not None for result in results):
         return None
-    return Score.of(nlps(results))
+    return TableEntry.of(nlps(results))
 
 
-def _compared(folds: Folds, columns: Sequence[Column]) -> list[tuple[str, Column, Score, Verdict]]:
+def _compared(
+    folds: Folds, columns: Sequence[Column]
+) -> list[tuple[str, Column, TableEntry, Verdict]]:
     """Every entry that can be set beside the paper's."""
     return [
         (name, column, ours, compare(ours, PAPER[name, column]))
@@ -121,7 +123,7 @@ def _sums(folds: Folds, columns: Sequence[Column]) -> str:
     return markdown_table(header, rows)
 
 
-def _distance(compared: list[tuple[str, Column, Score, Verdict]]) -> str:
+def _distance(compared: list[tuple[str, Column, TableEntry, Verdict]]) -> str:
     """Mean of |ours - paper's| where both are numbers."""
     pairs = [(ours, PAPER[name, column]) for name, column, ours, _ in compared]
     apart = [abs(a.median - b.median) for a, b in pairs if not (a.is_large or b.is_large)]
@@ -206,7 +208,7 @@ def _errors(folds: Folds, columns: Sequence[Column]) -> str:
 def _error(results: list[Result]) -> str:
     if not results or any(result.failed is not None for result in results):
         return _why_not(results)
-    errors = Score.of([result.values["error"] for result in results])
+    errors = TableEntry.of([result.values["error"] for result in results])
     return f"{errors.median:.3f}±{errors.interval:.3f}"
 
 
@@ -222,7 +224,7 @@ def explanation(learned: list[Result], held: list[Result]) -> str:
         "Our fits are higher up the bound and predict worse for it. With the kernel held at "
         f"lengthscale {kernel['lengthscale']:g} and variance {kernel['variance']:g} (learned: "
         f"{flat['lengthscale']:.2g} and {flat['variance']:.2g}) and all else learned, the bound is "
-        f"{np.median(lost):.1f} nats lower and the NLP is {Score.of(nlps(held))}."
+        f"{np.median(lost):.1f} nats lower and the NLP is {TableEntry.of(nlps(held))}."
     )
 
 

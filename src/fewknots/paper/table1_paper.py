@@ -16,20 +16,20 @@ import numpy as np
 _LARGE = 1.0
 
 
-class Score(NamedTuple):
+class TableEntry(NamedTuple):
     """Median ± interval. Text has two digits, as in the paper."""
 
     median: float
     interval: float
 
     @classmethod
-    def of(cls, folds: Sequence[float]) -> "Score":
+    def of(cls, folds: Sequence[float]) -> "TableEntry":
         """Of one number a fold."""
         spread = float(np.std(folds, ddof=1)) if len(folds) > 1 else 0.0
         return cls(float(np.median(folds)), 2.0 * spread)
 
     @classmethod
-    def from_text(cls, text: str) -> "Score":
+    def from_text(cls, text: str) -> "TableEntry":
         """As the paper prints it."""
         if text == "Large":
             return cls(np.inf, np.inf)
@@ -54,7 +54,7 @@ class Verdict(Enum):
     WORSE = " ▲"
 
 
-def compare(ours: Score, paper: Score) -> Verdict:
+def compare(ours: TableEntry, paper: TableEntry) -> Verdict:
     """Two scores agree if ours, as printed, is within the paper's interval."""
     if ours.is_large or paper.is_large:
         if ours.is_large and paper.is_large:
@@ -119,9 +119,9 @@ _LINES = [line.split() for line in _TABLE.strip().splitlines()]
 DATA_SETS = tuple(name for name, *_ in _LINES)
 
 
-def _entries() -> dict[tuple[str, Column], Score]:
+def _entries() -> dict[tuple[str, Column], TableEntry]:
     printed = {
-        (name, column): Score.from_text(entry)
+        (name, column): TableEntry.from_text(entry)
         for name, *entries in _LINES
         for column, entry in zip(COLUMNS, entries, strict=True)
     }
