@@ -21,6 +21,7 @@ import optax
 from jaxtyping import Float, Int
 
 from ..data.blocks import padded, row_slices
+from ..data.row_draw import some_rows
 from ..exceptions import NumericalError
 from ..inference.sites import Rows
 from ..likelihoods import Bernoulli
@@ -129,7 +130,7 @@ class _Training:
         n_rows = len(self.run.rows.y)
         if self.run_state.done >= _FIRST_STEPS or n_rows <= 2 * _FIRST_ROWS:
             return None
-        return np.random.default_rng(self.run.seed).choice(n_rows, _FIRST_ROWS, replace=False)
+        return some_rows(n_rows, _FIRST_ROWS, self.run.seed)
 
     def _look_everywhere(self) -> None:
         if self.search.part is not None:
@@ -217,10 +218,7 @@ class _Training:
     def _evidence(self) -> float:
         """The leave-one-out log predictive sum, from a sample if there are many rows."""
         rows = self.run.rows
-        numbers = np.arange(len(rows.y))
-        if len(numbers) > _MOST_EVIDENCE_ROWS:
-            rng = np.random.default_rng(self.run.seed)
-            numbers = np.sort(rng.choice(len(numbers), _MOST_EVIDENCE_ROWS, replace=False))
+        numbers = np.sort(some_rows(len(rows.y), _MOST_EVIDENCE_ROWS, self.run.seed))
         some = Rows(*(column[numbers] for column in rows))
         share = float(
             np.sum(some.weights, dtype=np.float64) / np.sum(rows.weights, dtype=np.float64)
