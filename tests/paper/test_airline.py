@@ -6,8 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewknots.datasets.flights import DELAY, FEATURES
-from fewknots.paper.airline import Airline
-from fewknots.paper.airline_account import passed
+from fewknots.paper.airline import Airline, passed
 from fewknots.paper.experiment import Cell, Options, Result
 from fewknots.paper.folder import reproduce
 

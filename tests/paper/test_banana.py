@@ -6,8 +6,7 @@ import pytest
 
 from fewknots.datasets import available
 from fewknots.paper.banana import Banana
-from fewknots.paper.banana_account import account
-from fewknots.paper.experiment import Cell, Options, Result
+from fewknots.paper.experiment import Options
 
 FULL = {cell.key: cell for cell in Banana().cells(Options())}
 needs_ida = pytest.mark.skipif(
@@ -35,23 +34,3 @@ def test_sixteen_points_are_enough_for_kl():
 def test_generalized_fitc_collapses_at_64():
     values = Banana().run(FULL["banana-fitc_ep-64"], Options())
     assert values["places"] <= 48  # where they fall to depends on the last digits
-
-
-def result(method, count, **values):
-    given = {"nlp": 0.25, "places": count, "near_centre": 0, "boundary_distance": 0.3}
-    cell = Cell(f"{method}-{count}", {"method": method, "n_inducing": count})
-    return Result(cell, given | values, None, 1.0)
-
-
-def test_the_account_follows_the_numbers():
-    kl = [result("sparse_kl", 8, nlp=0.3), result("sparse_kl", 64), result("full_kl", None)]
-    mf = [result("sparse_mean_field", 64)]
-    spread = account([kl, mf, [result("fitc_ep", 64, places=60)]])
-    assert "64 are enough for an NLP" in spread
-    assert "They do not collapse: its 64 points are left in 60 places" in spread
-    fallen = account([kl, mf, [result("fitc_ep", 64, places=30, near_centre=12)]])
-    assert "They collapse: its 64 points are left in 30 places, and 12 points" in fallen
-    failed = result("fitc_ep", 64)._replace(values={}, failed="ValueError: no")
-    assert "collapse:" not in account([kl, mf, [failed]])
-    worse = [result("sparse_kl", 64, nlp=0.5), result("full_kl", None)]
-    assert "No sparse KL fit comes within" in account([worse, mf, [failed]])

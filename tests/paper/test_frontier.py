@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewknots.paper.frontier import Curve, Stretch, efficient_frontier
-from fewknots.paper.time_account import largest_rise
+from fewknots.paper.time_curves import largest_rise
 
 
 def test_the_envelope_and_who_holds_it():

@@ -7,8 +7,7 @@ import pytest
 
 from fewknots.paper import runner
 from fewknots.paper.experiment import Options
-from fewknots.paper.inputs import gather
-from fewknots.paper.runner import run_cells
+from fewknots.paper.runner import gather, run_cells
 
 from ..ida import write_ida_file
 from .toy import Squares

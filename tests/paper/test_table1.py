@@ -11,12 +11,17 @@ from matplotlib.image import imread
 from fewknots.datasets import Dataset, Split
 from fewknots.paper.experiment import Options, Result
 from fewknots.paper.folder import reproduce
-from fewknots.paper.table1 import Table1
+from fewknots.paper.table1 import Table1, draw, number_of_points, ten_splits
 from fewknots.paper.table1_account import account
-from fewknots.paper.table1_figure import draw
-from fewknots.paper.table1_paper import AS_PRINTED, COLUMNS, DATA_SETS, PAPER
-from fewknots.paper.table1_scores import Score, Verdict, compare
-from fewknots.paper.table1_splits import number_of_points, ten_splits
+from fewknots.paper.table1_paper import (
+    AS_PRINTED,
+    COLUMNS,
+    DATA_SETS,
+    PAPER,
+    TableEntry,
+    Verdict,
+    compare,
+)
 
 from ..ida import ida_split, write_ida_file
 
@@ -44,21 +49,21 @@ def options(nine_sets):
 
 
 def test_a_score_is_the_median_and_two_standard_deviations():
-    score = Score.of([0.1, 0.3, 0.2])
+    score = TableEntry.of([0.1, 0.3, 0.2])
     assert score.median == pytest.approx(0.2)
     assert score.interval == pytest.approx(0.2)
     assert str(score) == ".20±.20"
-    assert Score.of([0.5]).interval == 0.0
+    assert TableEntry.of([0.5]).interval == 0.0
 
 
 @pytest.mark.parametrize("text", [".11±.05", ".46±.00", "Large"])
 def test_a_printed_score_is_read_and_printed_again(text):
-    assert str(Score.from_text(text)) == text
+    assert str(TableEntry.from_text(text)) == text
 
 
 def test_large_is_a_median_or_an_interval_above_one_nat():
-    assert str(Score(1.2, 0.1)) == str(Score(0.3, 1.1)) == "Large"
-    assert str(Score(0.69, 0.43)) == ".69±.43"
+    assert str(TableEntry(1.2, 0.1)) == str(TableEntry(0.3, 1.1)) == "Large"
+    assert str(TableEntry(0.69, 0.43)) == ".69±.43"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +79,7 @@ def test_large_is_a_median_or_an_interval_above_one_nat():
     ],
 )
 def test_two_scores_agree_within_the_papers_interval(ours, paper, verdict):
-    assert compare(Score(*ours), Score.from_text(paper)) is verdict
+    assert compare(TableEntry(*ours), TableEntry.from_text(paper)) is verdict
 
 
 def test_the_papers_table():

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from fewknots.paper.experiment import Cell, Choice
-from fewknots.paper.tables import entry, markdown_table, write_csv
+from fewknots.paper.outputs import entry, markdown_table, write_csv
 
 
 class Squares:

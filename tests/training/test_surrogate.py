@@ -14,7 +14,7 @@ from fewknots.training.held_rows import Point
 from fewknots.training.parameters import Learned, Model, decode, encode
 from fewknots.training.steps import Naturals, prior_base
 from fewknots.training.summation import MemorySums, point_at, seen_at, weigh
-from fewknots.training.surrogate import Place, Sample, Surrogate, Visited
+from fewknots.training.surrogate import Iterate, Sample, Surrogate, Visited
 
 WIDE = np.dtype(np.float64)
 RNG = np.random.default_rng(5)
@@ -38,7 +38,7 @@ def random_q(size=M):
 
 FREE, FROZEN = encode(MODEL, Learned(True, True, False))
 BASE = prior_base(M, WIDE)
-HERE = Place(FREE, random_q())
+HERE = Iterate(FREE, random_q())
 
 
 def of_all(place):
@@ -58,7 +58,7 @@ def surrogate(rows):
 
 def elsewhere():
     x = flatten(FREE)
-    return Place(unflattener(FREE)(x + 0.2 * RNG.normal(size=len(x))), random_q())
+    return Iterate(unflattener(FREE)(x + 0.2 * RNG.normal(size=len(x))), random_q())
 
 
 def total(made, place):
@@ -94,7 +94,7 @@ def test_its_gradient_is_that_of_its_value():
     for i in RNG.choice(len(x), 6, replace=False):
         step = np.zeros(len(x))
         step[i] = 1e-5
-        up, down = (total(made, Place(to_free(x + s), place.q))[0] for s in (step, -step))
+        up, down = (total(made, Iterate(to_free(x + s), place.q))[0] for s in (step, -step))
         assert gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-5)
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from ..datasets import available
 from ..exceptions import DatasetError
 from ..extras import missing
-from ..paper.catalogue import EXPERIMENTS
+from ..paper import EXPERIMENTS
 from ..paper.experiment import Choice, Experiment, Options
 from ..paper.folder import default_folder, reproduce
 from .cell_display import CellDisplay

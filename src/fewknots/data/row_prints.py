@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, UInt64
 
-from .hold_out import mixed
+from .row_draw import in_share, mixed
 
 KEY_BYTES = 16
 _LABEL = np.uint64(1)  # the bit that says which of the two labels a row has
@@ -44,7 +44,7 @@ class RowPrints(NamedTuple):
         bits = np.full(len(X), int.from_bytes(self.key[:8], "little"), np.uint64)
         for column in range(rounded.shape[1]):
             bits = mixed(bits ^ rounded[:, column])
-        return (bits >> np.uint64(11)) * 2.0**-53 < self.share
+        return in_share(bits, self.share)
 
     def entries(
         self, X: Float[np.ndarray, "N D"], positive: np.ndarray

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..data.row_draw import some_rows
 from .inputs import Input
 from .unnamed_rows import UnnamedRows, check_rows
 
@@ -46,7 +47,7 @@ def importance(
     """Shuffle each column among at most 1,000 rows; `y` is 1 for `classes_[1]` and 0 else."""
     check_rows(rows)
     most = int(np.clip(_PREDICTIONS // len(inputs), _FEWEST_ROWS, _MOST_ROWS))
-    chosen = rows.chosen(most)
+    chosen = some_rows(len(rows.X), most)
     X, truth = rows.X[chosen], y[chosen]
     shuffles = int(np.clip(_PREDICTIONS // (len(inputs) * len(X)), 1, _MOST_SHUFFLES))
     rng = np.random.default_rng(seed)

@@ -9,9 +9,11 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
+
+from ..data.row_draw import some_rows
 
 
 class UnnamedRows(NamedTuple):
@@ -35,15 +37,9 @@ class UnnamedRows(NamedTuple):
             )
         return int(wanted)
 
-    def chosen(self, most: int, seed: int = 0) -> Int[np.ndarray, " n"]:
-        """The numbers of at most so many rows, the same ones each time."""
-        if len(self.X) <= most:
-            return np.arange(len(self.X))
-        return np.random.default_rng(seed).choice(len(self.X), most, replace=False)
-
     def sample(self, most: int, seed: int = 0) -> Float[np.ndarray, "n D"]:
         """At most so many of the rows, the same ones each time."""
-        return self.X[self.chosen(most, seed)]
+        return self.X[some_rows(len(self.X), most, seed)]
 
 
 def check_kind(estimator: Any, classifier: bool = True) -> None:

@@ -88,7 +88,7 @@ def solve_ep(
     revise = _sequential if sweeps == "sequential" else _parallel
     patience = jnp.clip(max_sweeps - 1, 1, _PATIENCE)
 
-    class State(NamedTuple):
+    class SweepState(NamedTuple):
         now: Propagated
         gain: Array
         step: Array
@@ -96,17 +96,17 @@ def solve_ep(
         closest: Array  # the smallest change so far
         stale: Array  # sweeps since it was reached
 
-    def improving(state: State):
+    def improving(state: SweepState):
         # log Z_EP is stationary: it stands still long before the sites do. Tolerance 0 asks for
         # the sites themselves.
         moving = (state.gain > tolerance) | (tolerance == 0)
         closing_in = (state.now.change > _precision(rows)) & (state.stale < patience)
         return moving & closing_in
 
-    def unfinished(state: State):
+    def unfinished(state: SweepState):
         return improving(state) & (state.sweep < max_sweeps)
 
-    def advance(state: State) -> State:
+    def advance(state: SweepState) -> SweepState:
         target = revise(prior, state.now, likelihood, rows)
         sites = Sites(
             *(
@@ -121,7 +121,7 @@ def solve_ep(
         )
         gain = jnp.abs(new.evidence - state.now.evidence)
         closer = new.change < 0.9 * state.closest
-        return State(
+        return SweepState(
             new,
             gain,
             step,
@@ -132,7 +132,7 @@ def solve_ep(
 
     first = look(prior, start, likelihood, rows)
     one = jnp.ones_like(first.evidence)
-    state = State(first, jnp.inf * one, one, jnp.asarray(0), first.change, jnp.asarray(0))
+    state = SweepState(first, jnp.inf * one, one, jnp.asarray(0), first.change, jnp.asarray(0))
     last = lax.while_loop(unfinished, advance, state)
     return last.now._replace(solved=~improving(last))
 

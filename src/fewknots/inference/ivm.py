@@ -57,14 +57,14 @@ def choose_rows(kernel: Kernel, likelihood: Likelihood, rows: Rows, count: int) 
     """`count` rows by assumed density filtering with the largest entropy reduction each time."""
     X, y = jnp.asarray(rows.X), jnp.asarray(rows.y)
 
-    class State(NamedTuple):
+    class FilterState(NamedTuple):
         mean: Array
         variance: Array
         columns: Array
         left: Array
         chosen: Chosen
 
-    def take(i, state: State) -> State:
+    def take(i, state: FilterState) -> FilterState:
         tilted = likelihood.tilted(y, state.mean, state.variance)
         reduction = -0.5 * jnp.log1p(-tilted.curvature * state.variance)
         n = jnp.argmax(jnp.where(state.left, reduction, -jnp.inf))
@@ -79,7 +79,7 @@ def choose_rows(kernel: Kernel, likelihood: Likelihood, rows: Rows, count: int) 
             ),
             state.chosen.log_evidence + tilted.log_prob[n],
         )
-        return State(
+        return FilterState(
             state.mean + slope * s,
             state.variance - c * jnp.square(s),
             state.columns.at[:, i].set(jnp.sqrt(c) * s),
@@ -92,7 +92,7 @@ def choose_rows(kernel: Kernel, likelihood: Likelihood, rows: Rows, count: int) 
         Sites(jnp.zeros(count, y.dtype), jnp.zeros(count, y.dtype)),
         jnp.zeros((), y.dtype),
     )
-    start = State(
+    start = FilterState(
         jnp.zeros_like(y),
         kernel.diagonal(X),
         jnp.zeros((len(y), count), y.dtype),

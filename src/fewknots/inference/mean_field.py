@@ -164,29 +164,29 @@ def solve_mean_field(
 ) -> Truncated:
     """The best factors, to within about `tolerance` nats."""
 
-    class State(NamedTuple):
+    class MeanFieldState(NamedTuple):
         best: Truncated
         length: Array
         gain: Array
         passes: Array
 
-    def improving(state: State):
+    def improving(state: MeanFieldState):
         return (state.gain > tolerance) & (state.length > _SMALLEST_STEP)
 
-    def unfinished(state: State):
+    def unfinished(state: MeanFieldState):
         return improving(state) & (state.passes < max_passes)
 
-    def advance(state: State) -> State:
+    def advance(state: MeanFieldState) -> MeanFieldState:
         new = look(prior, y, state.best.centre + state.length * state.best.step)
         gain = new.bound - state.best.bound
         accepted = gain > -rounding(state.best.bound)
         best = lax.cond(accepted, lambda: new, lambda: state.best)
         length = jnp.where(accepted, jnp.minimum(4.0 * state.length, 1.0), 0.25 * state.length)
-        return State(best, length, jnp.where(accepted, gain, jnp.inf), state.passes + 1)
+        return MeanFieldState(best, length, jnp.where(accepted, gain, jnp.inf), state.passes + 1)
 
     first = look(prior, y, start)
     one = jnp.ones_like(first.bound)
-    start_state = State(first, one, jnp.inf * one, jnp.asarray(0))
+    start_state = MeanFieldState(first, one, jnp.inf * one, jnp.asarray(0))
     last = lax.while_loop(unfinished, advance, start_state)
     return last.best._replace(solved=~improving(last))
 

@@ -38,7 +38,7 @@ def laplace(
         at = by_row(likelihood.at, labels.y, mean + centred)
         return jax.tree.map(lambda column: labels.weights * column, at)
 
-    class State(NamedTuple):
+    class NewtonState(NamedTuple):
         slope: Matrix  # α
         centred: Matrix  # Kα
         more_slope: Matrix  # Newton's step for α
@@ -51,10 +51,10 @@ def laplace(
     def objective_at(at: Pointwise, slope: Matrix, centred: Matrix):
         return jnp.sum(at.log_prob, axis=1) - 0.5 * jnp.sum(slope * centred, axis=1)
 
-    def unfinished(state: State):
+    def unfinished(state: NewtonState):
         return (jnp.max(state.left) > tolerance) & (state.steps < _MOST_STEPS)
 
-    def advance(state: State) -> State:
+    def advance(state: NewtonState) -> NewtonState:
         slope = state.slope + state.step[:, None] * state.more_slope
         centred = state.centred + state.step[:, None] * state.more_centred
         at = seen(centred)
@@ -65,7 +65,7 @@ def laplace(
         factor = factorised(K, at.curvature)
         more_slope = linear - shrunk(factor, at.curvature, times(K, linear)) - slope
         more_centred = times(K, more_slope)
-        new = State(
+        new = NewtonState(
             slope,
             centred,
             more_slope,
@@ -87,7 +87,7 @@ def laplace(
     centred = times(K, rough)
     better = objective_at(seen(centred), rough, centred) > objective_at(seen(zero), zero, zero)
     begin = _where(better, rough, zero), _where(better, centred, zero)
-    start = State(*begin, zero, zero, each, each - jnp.inf, each + jnp.inf, jnp.asarray(0))
+    start = NewtonState(*begin, zero, zero, each, each - jnp.inf, each + jnp.inf, jnp.asarray(0))
     found = lax.while_loop(unfinished, advance, start)
     centred = found.centred + found.step[:, None] * found.more_centred
     at = seen(centred)

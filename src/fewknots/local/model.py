@@ -43,7 +43,7 @@ class LocalModel(NamedTuple):
     sharpness: Float[AnyArray, ""]
 
 
-class Score(NamedTuple):
+class LogPredictive(NamedTuple):
     """Σ w log p of the queries, and its derivatives."""
 
     log_prob: Float[Array, ""]
@@ -84,7 +84,7 @@ def latent(
 
 def score(
     rule: str, likelihood: Bernoulli, model: LocalModel, rows: Rows, queries: Rows, near: Any
-) -> Score:
+) -> LogPredictive:
     """The log probability of the queries' labels given their neighbours, and its gradient."""
     neighbours, labels = gathered(rows, near)
     prior, pullback = jax.vjp(
@@ -98,7 +98,7 @@ def score(
     by_variance = 0.5 * queries.weights * (jnp.square(tilted.slope) - tilted.curvature)
     cotangents = pulled_back(prior, found, prediction, model.sharpness * by_mean, by_variance)
     (d_kernel,) = pullback(cotangents.covariances)
-    return Score(
+    return LogPredictive(
         jnp.sum(queries.weights * tilted.log_prob),
         LocalModel(d_kernel, cotangents.mean, jnp.sum(by_mean * prediction.mean)),
     )

@@ -95,17 +95,17 @@ def settle(
     and its variance.
     """
 
-    class State(NamedTuple):
+    class FixedPointState(NamedTuple):
         precision: Matrix
         linear: Matrix
         step: Float[Array, " Q"]
         left: Float[Array, " Q"]
         passes: Array
 
-    def unfinished(state: State):
+    def unfinished(state: FixedPointState):
         return (jnp.max(state.left) > tolerance) & (state.passes < _MOST_PASSES)
 
-    def advance(state: State) -> State:
+    def advance(state: FixedPointState) -> FixedPointState:
         now = marginals(prior, state.precision, state.linear)
         wanted = targets(now, state.precision)
         more = wanted.damping * (wanted.precision - state.precision)
@@ -117,11 +117,13 @@ def settle(
         step = jnp.where(left > state.left, shorter, longer)
         precision = state.precision + step[:, None] * more
         slope = now.slope + step[:, None] * pull
-        return State(precision, slope + precision * now.centred, step, left, state.passes + 1)
+        return FixedPointState(
+            precision, slope + precision * now.centred, step, left, state.passes + 1
+        )
 
     zero = jnp.zeros_like(prior.cross)
     far = jnp.full_like(prior.own, jnp.inf)
-    start = State(zero, zero, jnp.ones_like(far), far, jnp.asarray(0))
+    start = FixedPointState(zero, zero, jnp.ones_like(far), far, jnp.asarray(0))
     found = lax.while_loop(unfinished, advance, start)
     return marginals(prior, found.precision, found.linear), found.precision
 

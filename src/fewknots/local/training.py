@@ -21,6 +21,7 @@ import optax
 from jaxtyping import Float, Int
 
 from ..data.blocks import padded, row_slices
+from ..data.row_draw import some_rows
 from ..exceptions import NumericalError
 from ..inference.sites import Rows
 from ..likelihoods import Bernoulli
@@ -40,7 +41,7 @@ from ..training.parameters import Model
 from ..training.run_state import RunState
 from ..training.saved_form import Saved
 from ..training.schedule import Plan
-from .model import LocalModel, Score, latent, score
+from .model import LocalModel, LogPredictive, latent, score
 from .neighbours import MovingSearch, metric, without
 from .posterior import LocalPosterior, block_size
 
@@ -71,7 +72,7 @@ class LocalRun(NamedTuple):
     resumed: Saved | None = None
 
 
-class State(NamedTuple):
+class LocalTrainState(NamedTuple):
     """What training moves: the model, all but its mean as logarithms, and Adam's averages."""
 
     free: LocalModel
@@ -90,7 +91,7 @@ class _Training:
         self.run, self.report = run, report
         kernel, mean, sharpness = run.start
         free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
-        self.state = State(free, _ADAM.init(free))
+        self.state = LocalTrainState(free, _ADAM.init(free))
         self.run_state = RunState.at_first(run.plan)
         self.k = min(run.n_neighbors, len(run.rows.y) - 1)
         scale = self._scale()
@@ -129,7 +130,7 @@ class _Training:
         n_rows = len(self.run.rows.y)
         if self.run_state.done >= _FIRST_STEPS or n_rows <= 2 * _FIRST_ROWS:
             return None
-        return np.random.default_rng(self.run.seed).choice(n_rows, _FIRST_ROWS, replace=False)
+        return some_rows(n_rows, _FIRST_ROWS, self.run.seed)
 
     def _look_everywhere(self) -> None:
         if self.search.part is not None:
@@ -217,10 +218,7 @@ class _Training:
     def _evidence(self) -> float:
         """The leave-one-out log predictive sum, from a sample if there are many rows."""
         rows = self.run.rows
-        numbers = np.arange(len(rows.y))
-        if len(numbers) > _MOST_EVIDENCE_ROWS:
-            rng = np.random.default_rng(self.run.seed)
-            numbers = np.sort(rng.choice(len(numbers), _MOST_EVIDENCE_ROWS, replace=False))
+        numbers = np.sort(some_rows(len(rows.y), _MOST_EVIDENCE_ROWS, self.run.seed))
         some = Rows(*(column[numbers] for column in rows))
         share = float(
             np.sum(some.weights, dtype=np.float64) / np.sum(rows.weights, dtype=np.float64)
@@ -279,11 +277,13 @@ def _decoded(free: LocalModel) -> LocalModel:
 
 
 @partial(compiled, static_argnums=0)
-def _moved(rule, likelihood, state: State, rows, batch, near, rate) -> tuple[State, Any]:
+def _moved(
+    rule, likelihood, state: LocalTrainState, rows, batch, near, rate
+) -> tuple[LocalTrainState, Any]:
     """One step of Adam, and the batch's mean log probability."""
     queries = Rows(*(column[batch] for column in rows))
     model, pullback = jax.vjp(_decoded, state.free)
-    found: Score = score(rule, likelihood, model, rows, queries, near)
+    found: LogPredictive = score(rule, likelihood, model, rows, queries, near)
     (gradient,) = pullback(found.gradient)
     weight = jnp.sum(queries.weights)
     gradient = jax.tree.map(lambda part: part / weight, gradient)
@@ -292,7 +292,7 @@ def _moved(rule, likelihood, state: State, rows, batch, near, rate) -> tuple[Sta
     update, adam = _ADAM.update(gradient, state.adam)
     free = jax.tree.map(lambda old, more: old + rate.astype(old.dtype) * more, state.free, update)
     kernel = jax.tree.map(lambda log: jnp.clip(log, _SMALLEST_LOG, _LARGEST_LOG), free.kernel)
-    return State(free._replace(kernel=kernel), adam), found.log_prob / weight
+    return LocalTrainState(free._replace(kernel=kernel), adam), found.log_prob / weight
 
 
 def _all_finite(tree: Any) -> bool:

@@ -79,7 +79,7 @@ def solve_sites(
         return Solution(sites, belief, seen.terms, seen.objective, jnp.asarray(False))
 
     # The loop's first pass evaluates `start`: one copy of `evaluate` to compile, not two.
-    class State(NamedTuple):
+    class AscentState(NamedTuple):
         best: Solution
         trial: Sites
         step: Array
@@ -87,13 +87,13 @@ def solve_sites(
         damping: Array
         passes: Array
 
-    def improving(state: State):
+    def improving(state: AscentState):
         return (state.gain > tolerance) & (state.step > _SMALLEST_STEP)
 
-    def unfinished(state: State):
+    def unfinished(state: AscentState):
         return improving(state) & (state.passes < max_passes)
 
-    def advance(state: State) -> State:
+    def advance(state: AscentState) -> AscentState:
         new = evaluate(state.trial)
         gain = new.objective - state.best.objective
         # Rounding makes steps of no consequence look like losses; those end the loop as gains.
@@ -105,7 +105,7 @@ def solve_sites(
             lambda: _damping(prior, new),
             lambda: state.damping,
         )
-        return State(
+        return AscentState(
             best,
             _step(best, step, damping),
             step,
@@ -116,7 +116,7 @@ def solve_sites(
 
     blank = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), jax.eval_shape(evaluate, start))
     nothing = jnp.full_like(blank.objective, -jnp.inf)
-    first = State(
+    first = AscentState(
         best=blank._replace(objective=nothing),
         trial=start,
         step=jnp.ones_like(nothing),

@@ -12,17 +12,18 @@ import numpy as np
 
 from ..datasets import load
 from ..estimators import GPClassifier
-from .banana_account import account
-from .banana_figure import draw
+from ..explain import Surface, surface, without_names
+from ..plots.decision_boundary import draw_border, draw_rows
+from .banana_account import account, distance_to_boundary, distinct_places, number_near_centre
 from .experiment import Cell, Choice, Options, Result
-from .inducing_places import distance_to_boundary, distinct_places, number_near_centre
-from .scores import hold_out_scores
-from .tables import entry, markdown_table, write_csv
-from .timing import timed_fit
+from .outputs import entry, markdown_table, new_figure, save_figure, write_csv
+from .timed_fits import hold_out_scores, timed_fit
 
 _COUNTS = (4, 8, 16, 32, 64)
 _QUICK_COUNTS = (8,)
 _GRID = 100  # points a side of the probability surface
+_COLOURS = {0: "#3b76af", 1: "#c44e52"}
+_PANE = 2.3  # inches
 
 
 class Row(NamedTuple):
@@ -71,9 +72,7 @@ class Banana:
             random_state=cell.settings["seed"],
         )
         timed = timed_fit(clf, X, y)
-        across, up = _grid(X)
-        grid = np.column_stack([axis.ravel() for axis in np.meshgrid(across, up)])
-        probabilities = clf.predict_proba(grid)[:, 1].reshape(_GRID, _GRID)
+        found = surface(without_names(clf, X), (0, 1), _GRID)
         return {
             **hold_out_scores(clf, dataset.X[test], dataset.y[test]),
             "evidence": clf.log_evidence_,
@@ -81,17 +80,17 @@ class Banana:
             "seconds": timed.start_seconds + timed.seconds,
             "compile_seconds": timed.compile_seconds,
             "iterations": clf.n_iter_,
-            **(_whereabouts(clf, X, across, up, probabilities) if is_sparse else {}),
-            "across": across,
-            "up": up,
-            "surface": np.round(probabilities, 8),
+            **(_whereabouts(clf, X, found) if is_sparse else {}),
+            "across": found.across,
+            "up": found.up,
+            "surface": np.round(found.probability, 8),
         }
 
     def write(self, results: dict[str, Result], options: Options, folder: Path) -> str:
         dataset = load("banana", options.data)
         train = dataset.splits[0].train
         panes = _panes(results)
-        draw([row.label for row in ROWS], panes, dataset.X[train], dataset.y[train], folder)
+        _draw(panes, dataset.X[train], dataset.y[train], folder)
         write_csv(folder / "results.csv", [_numbers(row, r) for row, r in _listed(panes)])
         header = ("method", "M", "bound or evidence", "NLP", "error", "seconds", "compiling, s")
         table = markdown_table(header, [_line(row, r) for row, r in _listed(panes)])
@@ -121,21 +120,14 @@ def _cell(row: Row, count: int | None) -> Cell:
     return Cell(f"banana-{settings['method']}-{count or 'full'}", settings)
 
 
-def _grid(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    margin = 0.05 * np.ptp(X, axis=0)
-    low, high = X.min(axis=0) - margin, X.max(axis=0) + margin
-    return np.linspace(low[0], high[0], _GRID), np.linspace(low[1], high[1], _GRID)
-
-
-def _whereabouts(clf: GPClassifier, X, across, up, probabilities) -> dict[str, Any]:
+def _whereabouts(clf: GPClassifier, X: np.ndarray, found: Surface) -> dict[str, Any]:
     """The inducing points, and the numbers that say what became of them."""
     points = clf.inducing_points_
     lengthscale = clf.kernel_.input_scale() * X.std(axis=0)  # in the units of X
-    surface = (across, up, probabilities)
     return {
         "inducing_points": points,
         "places": distinct_places(points, lengthscale),
-        "boundary_distance": distance_to_boundary(points, lengthscale, surface),
+        "boundary_distance": distance_to_boundary(points, lengthscale, found),
         "near_centre": number_near_centre(points, X),
     }
 
@@ -169,3 +161,36 @@ def _line(row: Row, result: Result) -> tuple[str, ...]:
         return (row.label, str(count), entry(result, "evidence", 2), "", "", "", "")
     digits = {"evidence": 2, "nlp": 4, "error": 4, "seconds": 2, "compile_seconds": 1}
     return (row.label, str(count), *(entry(result, name, n) for name, n in digits.items()))
+
+
+def _draw(panes: list[list[Result]], X: np.ndarray, y: np.ndarray, folder: Path) -> None:
+    """One pane a result: training rows by class, inducing points black, the p = 0.5 contour."""
+    figure, axes = new_figure(
+        len(panes),
+        len(panes[0]),
+        _PANE * len(panes[0]),
+        _PANE * len(panes),
+        sharex=True,
+        sharey=True,
+    )
+    for line, row, results in zip(axes, ROWS, panes, strict=True):
+        line[0].set_ylabel(row.label, fontsize="large")
+        for pane, result in zip(line, results, strict=True):
+            _draw_pane(pane, result, X, y)
+    for pane, result in zip(axes[0], panes[0], strict=True):
+        count = result.cell.settings["n_inducing"]
+        pane.set_title(f"M = {count}" if count else "full")
+    save_figure(figure, folder)
+
+
+def _draw_pane(pane: Any, result: Result, X: np.ndarray, y: np.ndarray) -> None:
+    pane.set(xticks=[], yticks=[])
+    draw_rows(pane, X, y, _COLOURS, s=5, alpha=0.5, linewidths=0)
+    if result.failed is not None:
+        pane.text(0.5, 0.5, "failed", transform=pane.transAxes, ha="center")
+        return
+    values = result.values
+    across, up, probability = (np.array(values[name]) for name in ("across", "up", "surface"))
+    points = np.array(values.get("inducing_points", [])).reshape(-1, 2)
+    found = Surface(("", ""), (0, 1), across, up, probability, points, held=False)
+    draw_border(pane, found, s=14, color="black")

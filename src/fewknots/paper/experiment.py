@@ -94,3 +94,16 @@ class Experiment(Protocol):
         `results` has an entry for every cell, also for those that failed.
         """
         ...
+
+
+# The paper does not say which it used. Where it can be told from its numbers, it is one.
+LENGTHSCALES = Choice(
+    "lengthscales",
+    ("one", "per-input"),
+    "One lengthscale for all inputs, as in the paper, or one for each.",
+)
+
+
+def is_per_input(options: Options) -> bool:
+    """What to give as `ard`."""
+    return options.extras[LENGTHSCALES.name] == "per-input"

@@ -10,10 +10,16 @@ from typing import Any, NamedTuple
 from ..datasets import load
 from ..estimators import GPClassifier
 from .experiment import Cell, Choice, Options, Result
-from .figures import new_figure, save_figure
-from .followed_fit import followed_fit
-from .stochastic_figure import Line, Panel, curves_of, draw_panel
-from .tables import curve_rows, markdown_table, write_csv
+from .outputs import (
+    Line,
+    curve_rows,
+    draw_panel,
+    markdown_table,
+    new_figure,
+    save_figure,
+    write_csv,
+)
+from .timed_fits import followed_fit
 
 PAPER = {"nlp": 0.069, "error": 0.022}
 _DATA = "mnist_odd_even"
@@ -100,8 +106,7 @@ def _draw(done: list[Result], folder: Path) -> None:
     paper = [Line("the paper's result", PAPER["nlp"], PAPER["error"])]
     for column, across in enumerate(("seconds", "passes")):
         for row, score in enumerate(("nlp", "error")):
-            curves = curves_of(done, _label, across, score)
-            draw_panel(axes[row][column], Panel(across, score), curves, paper)
+            draw_panel(axes[row][column], done, _label, paper, across, score)
     handles = axes[0][0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside lower center", ncols=2)
     save_figure(figure, folder)

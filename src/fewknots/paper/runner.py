@@ -2,9 +2,11 @@
 
 A run may end at any moment, by Ctrl-C or by a power cut. The same command then goes on: a cell
 whose file is there, made by this version with the same settings from the same data, is not run
-again. One that failed is.
+again. One that failed is. The SHA-256 of every data set goes into every cell's file, so that
+numbers from one version of the data are never mixed with numbers from another.
 """
 
+import hashlib
 import json
 import time
 import warnings
@@ -12,13 +14,53 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .. import __version__
+from ..datasets import Dataset, load
+from ..exceptions import DatasetError
 from ..files.container import replacing
 from ..stopping import listening
 from .experiment import Cell, Experiment, Options, Result
-from .inputs import DataSets
 
 Watch = Callable[["Moment"], None]
+
+
+class Found(NamedTuple):
+    """A data set that is there."""
+
+    source: str
+    sha256: str  # of inputs, labels and splits
+
+
+class DataSets(NamedTuple):
+    """What was found of what an experiment needs, and why the rest was not."""
+
+    found: dict[str, Found]
+    missing: dict[str, str]
+
+
+def gather(names: tuple[str, ...], folder: Path | None) -> DataSets:
+    """Look at every data set once. DatasetError if none is there: then there is nothing to run."""
+    found, missing = {}, {}
+    for name in names:
+        try:
+            dataset = load(name, folder)
+        except DatasetError as error:
+            missing[name] = str(error)
+        else:
+            found[name] = Found(dataset.source, _sha256(dataset))
+    if missing and not found:
+        raise DatasetError("\n\n".join(missing.values()))
+    return DataSets(found, missing)
+
+
+def _sha256(dataset: Dataset) -> str:
+    digest = hashlib.sha256()
+    for array in (dataset.X, dataset.y, *(rows for split in dataset.splits for rows in split)):
+        digest.update(f"{array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
 
 
 class Moment(NamedTuple):

@@ -6,10 +6,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from .experiment import Result
-from .table1_checks import explanation, nlps
-from .table1_paper import AS_PRINTED, COLUMNS, DATA_SETS, LABELS, PAPER, Column
-from .table1_scores import Score, Verdict, compare
-from .tables import markdown_table
+from .outputs import markdown_table
+from .table1_paper import (
+    AS_PRINTED,
+    COLUMNS,
+    DATA_SETS,
+    LABELS,
+    PAPER,
+    Column,
+    TableEntry,
+    Verdict,
+    compare,
+)
 
 Folds = dict[tuple[str, str, Column], list[Result]]  # by part, data set and column
 _PROTOCOL = {
@@ -56,15 +64,17 @@ def by_column(results: Sequence[Result]) -> Folds:
     return folds
 
 
-def our_score(folds: Folds, name: str, column: Column) -> Score | None:
+def our_score(folds: Folds, name: str, column: Column) -> TableEntry | None:
     """Our entry; None if it was not run, or if a fold failed."""
     results = folds.get(("table", name, column), [])
     if not results or any(result.failed is not None for result in results):
         return None
-    return Score.of(nlps(results))
+    return TableEntry.of(nlps(results))
 
 
-def _compared(folds: Folds, columns: Sequence[Column]) -> list[tuple[str, Column, Score, Verdict]]:
+def _compared(
+    folds: Folds, columns: Sequence[Column]
+) -> list[tuple[str, Column, TableEntry, Verdict]]:
     """Every entry that can be set beside the paper's."""
     return [
         (name, column, ours, compare(ours, PAPER[name, column]))
@@ -113,7 +123,7 @@ def _sums(folds: Folds, columns: Sequence[Column]) -> str:
     return markdown_table(header, rows)
 
 
-def _distance(compared: list[tuple[str, Column, Score, Verdict]]) -> str:
+def _distance(compared: list[tuple[str, Column, TableEntry, Verdict]]) -> str:
     """Mean of |ours - paper's| where both are numbers."""
     pairs = [(ours, PAPER[name, column]) for name, column, ours, _ in compared]
     apart = [abs(a.median - b.median) for a, b in pairs if not (a.is_large or b.is_large)]
@@ -198,5 +208,26 @@ def _errors(folds: Folds, columns: Sequence[Column]) -> str:
 def _error(results: list[Result]) -> str:
     if not results or any(result.failed is not None for result in results):
         return _why_not(results)
-    errors = Score.of([result.values["error"] for result in results])
+    errors = TableEntry.of([result.values["error"] for result in results])
     return f"{errors.median:.3f}±{errors.interval:.3f}"
+
+
+def explanation(learned: list[Result], held: list[Result]) -> str:
+    """In words: what it costs and gains to hold the kernel. Both lists are over the folds."""
+    kernel = held[0].cell.settings["kernel"]
+    lost = [
+        before.values["evidence"] - after.values["evidence"]
+        for before, after in zip(learned, held, strict=True)
+    ]
+    flat = {name: np.median([result.values[name] for result in learned]) for name in kernel}
+    return (
+        "Our fits are higher up the bound and predict worse for it. With the kernel held at "
+        f"lengthscale {kernel['lengthscale']:g} and variance {kernel['variance']:g} (learned: "
+        f"{flat['lengthscale']:.2g} and {flat['variance']:.2g}) and all else learned, the bound is "
+        f"{np.median(lost):.1f} nats lower and the NLP is {TableEntry.of(nlps(held))}."
+    )
+
+
+def nlps(folds: list[Result]) -> list[float]:
+    """The NLP of every fold."""
+    return [result.values["nlp"] for result in folds]

@@ -45,7 +45,10 @@ class DecisionBoundaryDisplay:
             columns = rows.column(first), rows.column(second)
         display = cls(surface(rows, columns, grid), classes=estimator.classes_).plot(ax)
         if y is not None:
-            display._draw_rows(rows.X[:, list(columns)], np.asarray(y))
+            colours = dict(zip(estimator.classes_, (NEGATIVE, POSITIVE), strict=True))
+            dots = {"s": 12, "edgecolor": "white", "linewidths": 0.5}
+            draw_rows(display.ax_, rows.X[:, list(columns)], np.asarray(y), colours, **dots)
+            display.ax_.legend(loc="upper right")
         return display
 
     def plot(self, ax: Any = None) -> "DecisionBoundaryDisplay":
@@ -55,22 +58,28 @@ class DecisionBoundaryDisplay:
         found = self.surface
         grid = found.across, found.up, found.probability
         self.surface_ = ax.contourf(*grid, _LEVELS, cmap=between_classes())
-        if found.probability.min() < 0.5 < found.probability.max():
-            ax.contour(*grid, [0.5], colors="black", linewidths=1.5)
         rings = {"s": 30, "facecolor": "white", "edgecolor": "black", "linewidths": 1.5}
-        ax.scatter(*found.points.T, **rings, zorder=4)
-        # Points may have wandered far off; the picture shows where the rows are.
-        ax.set(xlim=found.across[[0, -1]], ylim=found.up[[0, -1]])
+        draw_border(ax, found, **rings)
         ax.set(xlabel=found.names[0], ylabel=found.names[1])
         return self
 
-    def _draw_rows(self, X: np.ndarray, y: np.ndarray) -> None:
-        step = 1 + len(X) // _MOST_ROWS
-        for label, colour in zip(self.classes, (NEGATIVE, POSITIVE), strict=True):
-            of_class = X[y == label][::step]
-            dots = {"s": 12, "color": colour, "edgecolor": "white", "linewidths": 0.5}
-            self.ax_.scatter(*of_class.T, **dots, label=str(label))
-        self.ax_.legend(loc="upper right")
+
+def draw_border(ax: Any, found: Surface, **dots: Any) -> None:
+    """The line where p = ½, and the inducing points as `dots`, over where the rows are."""
+    if found.probability.min() < 0.5 < found.probability.max():
+        grid = found.across, found.up, found.probability
+        ax.contour(*grid, [0.5], colors="black", linewidths=1.5)
+    ax.scatter(*found.points.T, **dots, zorder=3)
+    # Points may have wandered far off; the picture shows where the rows are.
+    ax.set(xlim=found.across[[0, -1]], ylim=found.up[[0, -1]])
+
+
+def draw_rows(ax: Any, X: np.ndarray, y: np.ndarray, colours: dict[Any, str], **dots: Any) -> None:
+    """Rows of two inputs as `dots`, each class of `colours` in its own; of many rows some."""
+    step = 1 + len(X) // _MOST_ROWS
+    for label, colour in colours.items():
+        of_class = X[y == label][::step]
+        ax.scatter(*of_class.T, color=colour, **dots, label=str(label))
 
 
 def plot_decision_boundary(

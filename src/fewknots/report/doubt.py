@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..data.row_draw import some_rows
 from ..explain import distance_to_points
 from ..numerics.precision import computing_in
 from ..scoring import wilson
@@ -19,7 +20,7 @@ _GROUPS = 8
 
 def variance_by_distance(evidence: Evidence) -> Markup:
     """The latent function's variance, over the distance to the nearest inducing point."""
-    some = _thinned(len(evidence.looked_at))
+    some = np.sort(some_rows(len(evidence.looked_at), _MOST_DOTS))
     rows, variance = evidence.looked_at[some], evidence.variance[some]
     X = evidence.rows.X[rows]
     distance = distance_to_points(evidence.classifier, X)
@@ -121,12 +122,6 @@ def _prior_variance(evidence: Evidence, X: np.ndarray) -> float:
 def _unit(evidence: Evidence) -> str:
     lengthscale = evidence.classifier.kernel_.input_scale()
     return "standard deviations" if lengthscale is None else "lengthscales"
-
-
-def _thinned(n: int) -> np.ndarray:
-    if n <= _MOST_DOTS:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, _MOST_DOTS, replace=False))
 
 
 def _how_many(shown: int, rows: int) -> str:

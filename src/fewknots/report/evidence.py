@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from ..data.row_draw import some_rows
 from ..explain import Importance, Input, UnnamedRows, importance, inputs_of, without_names
 from ..explain.unnamed_rows import check_kind
 from .comparison import Comparison, against_the_best
@@ -85,9 +86,7 @@ def gather(
         raise ValueError(f"rows has {len(raw)} rows, X has {len(rows.X)}: they must be the same.")
     inputs = inputs_of(rows, recipe)
     log_p = rows.classifier.predict_log_proba(rows.X)
-    some = np.arange(len(rows.X))
-    if len(some) > _LATENT_ROWS:
-        some = np.sort(np.random.default_rng(0).choice(some, _LATENT_ROWS, replace=False))
+    some = np.sort(some_rows(len(rows.X), _LATENT_ROWS))
     mean, variance = rows.classifier.predict_latent(rows.X[some])
     others = {} if baselines is None else baselines.probabilities(rows.X)
     others = {name: np.asarray(p, np.float64) for name, p in others.items()}

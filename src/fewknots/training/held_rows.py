@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..data.blocks import rounded_up
+from ..data.row_draw import GAMMA, mixed
 from ..inference.features import whiten
 from ..inference.sites import Rows, WhitenedGaussian
 from ..numerics.arrays import AnyArray
@@ -56,7 +57,8 @@ class Subset(NamedTuple):
     def includes(self, numbers: Int[np.ndarray, " N"]) -> Bool[np.ndarray, " N"]:
         """Which of the rows with these numbers take part."""
         start = np.uint64(np.random.SeedSequence([self.seed, self.round]).generate_state(1)[0])
-        return _mixed(numbers.astype(np.uint64) + (start << np.uint64(32))) < self.share * 2.0**64
+        place = numbers.astype(np.uint64) + (start << np.uint64(32)) - np.uint64(1)
+        return mixed(place * np.uint64(GAMMA)) < self.share * 2.0**64
 
 
 class Found(NamedTuple):
@@ -220,11 +222,3 @@ def _sums(point: Point, rows: Rows, chosen, count, unit) -> PartFound:
         0, count, lambda i, so_far: together(so_far, sums_of_block(i)), nothing
     )
     return PartFound(total, whitening.jitter, whitening.ok)
-
-
-def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """Each number's bits thoroughly mixed (Steele, Lea & Flood 2014: SplitMix64)."""
-    z = numbers * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))

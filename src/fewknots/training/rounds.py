@@ -43,7 +43,7 @@ from .parameters import Named, encode, limits
 from .saved_form import Saved
 from .steps import Naturals
 from .summation import MemorySums, RoundsRun, fitted_at, point_at, seen_at, weigh
-from .surrogate import Place, Proposal, Sample, Surrogate, Visited
+from .surrogate import Iterate, Proposal, Sample, Surrogate, Visited
 
 _FIRST_RADIUS = 0.03  # lengthscales for Z, logarithms for the kernel's parameters
 _LEAST_RADIUS = 1e-6
@@ -98,7 +98,7 @@ class _TrustRegion:
     def __init__(self, run: RoundsRun, problem: Problem):
         self.run, self.problem = run, problem
         free, self.frozen = encode(run.start.model, problem.learned)
-        self.start = Place(free, Naturals(*map(np.asarray, run.start.q)))
+        self.start = Iterate(free, Naturals(*map(np.asarray, run.start.q)))
         self.limits = limits(free)
         rows = MemorySums(problem.rows, problem.rows.y.dtype, Shape.for_rows(len(problem.rows.y)))
         weight = run.summation.total_weight
@@ -156,7 +156,7 @@ class _TrustRegion:
         (free, q), weighed = self.here.place, self.here.weighed
         step = Damping().step(seen_at(q, weighed), self.natural)
         assert step is not None  # the bound's own target is a precision
-        place = Place(free, Naturals(step.precision, step.linear))
+        place = Iterate(free, Naturals(step.precision, step.linear))
         nothing = np.zeros(self.corrections.directions.shape[1])
         return Proposal(place, step.promise, nothing, step.promise, step.promise)
 
@@ -192,7 +192,7 @@ class _TrustRegion:
     def _surrogate(self, visited: Visited) -> Surrogate:
         return Surrogate(self.sample, visited, self.corrections, self.jitter)
 
-    def _ask(self, place: Place) -> Visited:
+    def _ask(self, place: Iterate) -> Visited:
         self.rounds += 1
         model, q = point_at(place.free, self.frozen, place.q)
         point = Point(model, q, self.jitter)
@@ -202,7 +202,7 @@ class _TrustRegion:
             self.jitter = max(self.jitter, float(found.jitter))
         return self._visited(place, found)
 
-    def _visited(self, place: Place, found: Found) -> Visited:
+    def _visited(self, place: Iterate, found: Found) -> Visited:
         base = self.run.start.base
         weighed = weigh(place.free, self.frozen, base, place.q, found, self.jitter)
         return Visited(place, found, jax.tree.map(np.asarray, weighed))

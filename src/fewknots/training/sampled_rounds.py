@@ -84,6 +84,6 @@ def fit_in_sampled_rounds(
     return so_far()
 
 
-def _point(state: steps.State, frozen, jitter: float) -> Point:
+def _point(state: steps.TrainState, frozen, jitter: float) -> Point:
     model, q = point_at(state.free, frozen, state.q)
     return jax.tree.map(np.asarray, Point(model, q, jitter))

@@ -87,7 +87,7 @@ class Base(NamedTuple):
     constant: Float[AnyArray, ""]
 
 
-class State(NamedTuple):
+class TrainState(NamedTuple):
     """All that changes from step to step."""
 
     free: Named  # kernel and Z, in the optimiser's coordinates
@@ -121,14 +121,14 @@ def base_of(naturals: Naturals) -> Base:
     return Base(naturals, np.asarray(constant, lower.dtype))
 
 
-def start_state(optimizer: str, free: Named, q: Naturals, dtype: np.dtype) -> State:
+def start_state(optimizer: str, free: Named, q: Naturals, dtype: np.dtype) -> TrainState:
     """The optimiser at rest, and q as it wants to hold it."""
     if optimizer == "natural_gradient":
-        return State(free, _OPTIMISERS[optimizer].init(free), q)
+        return TrainState(free, _OPTIMISERS[optimizer].init(free), q)
     mean = np.linalg.solve(q.precision, q.linear).astype(dtype)
     lower = np.linalg.cholesky(np.linalg.inv(q.precision)).astype(dtype)
     triangle = Triangle(mean, lower)
-    return State(free, _OPTIMISERS[optimizer].init((free, triangle)), triangle)
+    return TrainState(free, _OPTIMISERS[optimizer].init((free, triangle)), triangle)
 
 
 def gaussian(q: Naturals | Triangle, dtype) -> WhitenedGaussian:
@@ -152,7 +152,7 @@ def naturals_of(q: Naturals | Triangle) -> Naturals:
 @partial(compiled, static_argnums=0)
 def run_chunk(
     optimizer: str,
-    state: State,
+    state: TrainState,
     frozen: Named,
     base: Base,
     rows: Rows,
@@ -161,7 +161,7 @@ def run_chunk(
     count: Int[AnyArray, ""] | int,
     total_weight: Float[AnyArray, ""] | float,
     jitter: Float[AnyArray, ""] | float,
-) -> tuple[State, Float[Array, ""], Bool[Array, ""]]:
+) -> tuple[TrainState, Float[Array, ""], Bool[Array, ""]]:
     """The first `count` steps of a chunk; the average of their bounds; whether all is finite.
 
     The chunk may be longer: so one compiled loop serves short ones too.
@@ -194,7 +194,7 @@ class _Standpoint(NamedTuple):
     q: WhitenedGaussian
 
 
-def _standpoint(state: State, frozen: Named, jitter, dtype) -> _Standpoint:
+def _standpoint(state: TrainState, frozen: Named, jitter, dtype) -> _Standpoint:
     model, pullback = jax.vjp(lambda free: decode(free, frozen), state.free)
     assert model.Z is not None
     whitening = whiten(model.kernel, model.Z, jitter)
@@ -202,8 +202,14 @@ def _standpoint(state: State, frozen: Named, jitter, dtype) -> _Standpoint:
 
 
 def _moved_by(
-    optimizer: str, state: State, here: _Standpoint, base: Base, sums: RowSums, rate, total_weight
-) -> tuple[State, Float[Array, ""]]:
+    optimizer: str,
+    state: TrainState,
+    here: _Standpoint,
+    base: Base,
+    sums: RowSums,
+    rate,
+    total_weight,
+) -> tuple[TrainState, Float[Array, ""]]:
     """The state after a step, and the batch's estimate of the bound before it."""
     # A batch of held-out rows alone, were it to happen, teaches nothing: 0 times N/0.
     scale = total_weight / jnp.maximum(sums.weight, 1e-30)
@@ -218,14 +224,14 @@ def _moved_by(
 @partial(compiled, static_argnums=0)
 def step_from_sums(
     optimizer: str,
-    state: State,
+    state: TrainState,
     frozen: Named,
     base: Base,
     sums: RowSums,
     rate: Rates,
     total_weight: Float[AnyArray, ""] | float,
     jitter: Float[AnyArray, ""] | float,
-) -> tuple[State, Float[Array, ""]]:
+) -> tuple[TrainState, Float[Array, ""]]:
     """One step whose batch was summed elsewhere (held_rows.py)."""
     here = _standpoint(state, frozen, jitter, base.naturals.linear.dtype)
     return _moved_by(optimizer, state, here, base, sums, rate, total_weight)
@@ -239,12 +245,14 @@ def target(base: Base, sums: RowSums, scale) -> Naturals:
     )
 
 
-def _natural_step(optimizer, state: State, d_free, scale, towards: Naturals, rate) -> State:
+def _natural_step(
+    optimizer, state: TrainState, d_free, scale, towards: Naturals, rate
+) -> TrainState:
     """(step), and Adam for the rest, to which the scale of the gradient is nothing."""
     updates, moments = _OPTIMISERS[optimizer].update(d_free, state.moments)
     free = _moved(state.free, updates, rate.gradient)
     q = jax.tree.map(lambda old, new: old + rate.natural * (new - old), state.q, towards)
-    return State(free, moments, q)
+    return TrainState(free, moments, q)
 
 
 def _moved(free: Named, updates: Named, rate) -> Named:
@@ -258,7 +266,9 @@ def _moved(free: Named, updates: Named, rate) -> Named:
     }
 
 
-def _gradient_step(optimizer, state: State, d_free, scale, towards: Naturals, rate) -> State:
+def _gradient_step(
+    optimizer, state: TrainState, d_free, scale, towards: Naturals, rate
+) -> TrainState:
     """With S = TTᵀ, ∂/∂m = (towards.linear) - (towards.precision) m and
     ∂/∂T = tril(-(towards.precision) T + T⁻ᵀ), whose last term is 1/diag(T) on that triangle.
     """
@@ -272,7 +282,7 @@ def _gradient_step(optimizer, state: State, d_free, scale, towards: Naturals, ra
     )
     free = _moved(state.free, updates[0], rate.gradient)
     q = jax.tree.map(lambda p, u: p - rate.gradient * u, state.q, updates[1])
-    return State(free, moments, q)
+    return TrainState(free, moments, q)
 
 
 def divergence(q: WhitenedGaussian, base: Base) -> Float[Array, ""]:
@@ -283,7 +293,7 @@ def divergence(q: WhitenedGaussian, base: Base) -> Float[Array, ""]:
     return 0.5 * (trace + square - q.mean.shape[0] - q.log_det)
 
 
-class Score(NamedTuple):
+class Evaluation(NamedTuple):
     """What some rows say about the present state; of blocks of rows, the first two are added."""
 
     data_term: Float[Array, ""]  # of the bound
@@ -296,14 +306,14 @@ class Score(NamedTuple):
 
 
 @compiled
-def score(state: State, frozen: Named, base: Base, rows: Rows, jitter: Any) -> Score:
+def score(state: TrainState, frozen: Named, base: Base, rows: Rows, jitter: Any) -> Evaluation:
     """Bound and predictions at the present parameters. No derivatives: this compiles quickly."""
     model = decode(state.free, frozen)
     features, _ = project(model.kernel, model.Z, rows.X, jitter)
     q = gaussian(state.q, features.explained.dtype)
     mean, variance, terms = look(features, q, model.likelihood, rows)
     log_prob = rows.weights @ model.likelihood.tilted(jnp.asarray(rows.y), mean, variance).log_prob
-    return Score(
+    return Evaluation(
         jnp.sum(terms.log_prob),
         log_prob,
         divergence(q, base),

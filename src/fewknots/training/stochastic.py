@@ -233,14 +233,14 @@ class _Training:
         fitted = self._fitted(found, data_term - float(found.divergence), status)
         return fitted._replace(is_estimate=is_estimate)
 
-    def _fitted(self, found: steps.Score, evidence: float, status: Status) -> Fitted:
+    def _fitted(self, found: steps.Evaluation, evidence: float, status: Status) -> Fitted:
         model = jax.tree.map(np.asarray, found.model)
         check_end(model.kernel, evidence, found.jitter, found.factorised)
         done, jitter = self.run_state.done, float(found.jitter)
         posterior = found.held.posterior(model.kernel, model.Z)
         return Fitted(posterior, found.held, model, evidence, None, done, done, status, jitter)
 
-    def _score(self, rows: Rows) -> steps.Score:
+    def _score(self, rows: Rows) -> steps.Evaluation:
         self.compiling.join()
         return steps.score(self.state, self.frozen, self.base, rows, self.problem.jitter)
 

@@ -42,7 +42,7 @@ _MOST_ITERATIONS = 20
 _PATIENCE = 5  # times as many, before the search is given up for good
 
 
-class Place(NamedTuple):
+class Iterate(NamedTuple):
     """θ and q."""
 
     free: Named
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 class Visited(NamedTuple):
     """A place, and what all rows say there."""
 
-    place: Place
+    place: Iterate
     found: Found
     weighed: Weighed
 
@@ -60,7 +60,7 @@ class Visited(NamedTuple):
 class Proposal(NamedTuple):
     """Where the surrogate is best, and how much better than where the round was."""
 
-    place: Place
+    place: Iterate
     promise: float
     gradient: Float[np.ndarray, " P"]  # for θ there, at the best q
     of_q: float  # what q alone would gain
@@ -77,7 +77,7 @@ class Sample(NamedTuple):
     problem: Problem
     worthwhile: float  # what a round must gain, in nats
 
-    def look(self, place: Place, jitter: float) -> Found:
+    def look(self, place: Iterate, jitter: float) -> Found:
         """The sample's sums, times what it stands for."""
         model, q = point_at(place.free, self.frozen, place.q)
         found = self.rows(jax.tree.map(np.asarray, Point(model, q, jitter)))
@@ -135,7 +135,7 @@ class Surrogate:
                 break  # or it may be the end, which a few iterations must not decide
         of_q = value_here - self.bound
         first_order = of_q + max(float(gradient_here @ (flatten(free) - self.origin)), 0.0)
-        return Proposal(Place(free, self.q), value - self.bound, gradient, of_q, first_order)
+        return Proposal(Iterate(free, self.q), value - self.bound, gradient, of_q, first_order)
 
     def __call__(self, free: Named) -> tuple[float, Named]:
         value, gradient = self.solved(free)
@@ -172,10 +172,10 @@ class Surrogate:
         return value, now.gradient + self.slope + bend
 
     def _look(self, free: Named, q: Naturals) -> _Looked:
-        place = Place(free, q)
+        place = Iterate(free, q)
         return self._weighed(place, self.sample.look(place, self.jitter))
 
-    def _weighed(self, place: Place, found: Found) -> _Looked:
+    def _weighed(self, place: Iterate, found: Found) -> _Looked:
         (free, q), (_, _, base, frozen, *_) = place, self.sample
         along = carried(self.values, free, frozen, base, q, self.jitter)
         weighed = weigh(free, frozen, along.base, q, found, self.jitter)

@@ -3,7 +3,7 @@ import csv
 import pytest
 
 from fewknots.paper.experiment import Cell, Result
-from fewknots.paper.tables import entry, markdown_table, write_csv
+from fewknots.paper.outputs import entry, markdown_table, write_csv
 
 
 def test_a_markdown_table_lines_up():

@@ -7,9 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from fewknots import GPClassifier
-from fewknots.paper.followed_fit import followed_fit
-from fewknots.paper.scores import hold_out_scores
-from fewknots.paper.timing import timed_fit
+from fewknots.paper.timed_fits import followed_fit, hold_out_scores, timed_fit
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(150, 2))
