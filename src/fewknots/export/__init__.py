@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..extras import missing
+from .fitted_classifier import FittedClassifier
 
 if TYPE_CHECKING:
-    from ..estimators import GPClassifier
     from ..tables.recipe import Recipe
 
 _DTYPES = ("float32", "float64")
 
 
 def to_onnx(
-    classifier: "GPClassifier",
+    classifier: FittedClassifier,
     path: str | PathLike[str],
     *,
     dtype: str = "float32",

@@ -17,8 +17,8 @@ Cost: O(N³) a pass, memory O(N²).
 
 from dataclasses import dataclass
 
-from ..optimize.natural_gradient import solve_sites
 from .method import Evaluated, HeldByRows, OverRows, likelihood_gradient, without_jitter
+from .natural_gradient import solve_sites
 from .priors import FullPrior
 from .rules import Variational
 
