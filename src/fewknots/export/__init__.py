@@ -1,12 +1,11 @@
 """Models for programs without fewknots, JAX or Python: ONNX, which many runtimes read."""
 
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..extras import missing
-from .fitted_classifier import FittedClassifier
 
 if TYPE_CHECKING:
     from ..tables.recipe import Recipe
@@ -15,7 +14,7 @@ _DTYPES = ("float32", "float64")
 
 
 def to_onnx(
-    classifier: FittedClassifier,
+    classifier: Any,
     path: str | PathLike[str],
     *,
     dtype: str = "float32",

@@ -1,6 +1,6 @@
 """What an ONNX graph is made of: all that this room asks of a classifier."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from ..kernels import Kernel
 from ..likelihoods import Bernoulli
 
 
+@runtime_checkable
 class FittedClassifier(Protocol):
     """A `GPClassifier` after its fit."""
 
