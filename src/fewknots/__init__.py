@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .numerics import forks as forks
+from .version import __version__
 
 if TYPE_CHECKING:
     from . import kernels as kernels
@@ -26,11 +27,9 @@ if TYPE_CHECKING:
         NumericalError,
         NumericalWarning,
     )
-    from .files.model_file import load
+    from .loading import load
     from .progress import Progress
     from .tables.model import TableModel
-
-__version__ = "0.1.0"
 
 __all__ = [
     "CheckpointError",
@@ -56,7 +55,7 @@ _HOMES = {
     "GPRegressor": "estimators",
     "Progress": "progress",
     "TableModel": "tables.model",
-    "load": "files.model_file",
+    "load": "loading",
 }
 
 

@@ -1,4 +1,4 @@
-"""One line that says how a fit goes: on a terminal, or in the output of a notebook's cell.
+"""One line of text that is replaced while a fit goes on: on a terminal, or in a notebook's cell.
 
 In a notebook rich draws with ipywidgets, and without them asks the user to install them. There the
 line is plain text that IPython itself replaces, which needs nothing.
@@ -6,45 +6,15 @@ line is plain text that IPython itself replaces, which needs nothing.
 
 import sys
 import time
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .progress import Progress
+from typing import Any
 
 _COMPILING = "compiling"
 _BETWEEN_UPDATES = 0.2  # seconds: each is a message to the browser
 
 
-class Display:
-    """Where a fit shows its progress, whichever of the two it is."""
-
-    def __init__(self, max_iter: int) -> None:
-        self._max_iter = max_iter
-        self._line: _NotebookLine | _TerminalLine
-        self._line = _NotebookLine() if _in_notebook() else _TerminalLine()
-
-    def start(self) -> None:
-        """Show that the fit has begun."""
-        self._line.start()
-
-    def show(self, now: "Progress") -> None:
-        """Show this moment of it."""
-        parts = [f"iteration {now.iteration}", f"bound {now.bound:.3f}"]
-        share = now.iteration / self._max_iter
-        if now.seconds_left is not None:
-            share = now.seconds / max(now.seconds + now.seconds_left, 1e-9)
-            parts += [
-                f"{now.passes:.2f} passes",
-                f"{now.rows_per_second:,.0f} rows/s",
-                f"{now.seconds_left:.0f} s left",
-            ]
-        if now.held_out_nlp is not None:
-            parts.insert(2, f"held-out NLP {now.held_out_nlp:.4f}")
-        self._line.show(", ".join(parts), share)
-
-    def stop(self) -> None:
-        """Leave the last moment standing."""
-        self._line.stop()
+def new_line() -> "TerminalLine | NotebookLine":
+    """The line to write to, wherever this runs."""
+    return NotebookLine() if _in_notebook() else TerminalLine()
 
 
 def _in_notebook() -> bool:
@@ -54,7 +24,9 @@ def _in_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
-class _TerminalLine:
+class TerminalLine:
+    """Text and a bar, on the standard error stream."""
+
     def __init__(self) -> None:
         from rich.console import Console  # here: only a verbose fit needs it
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -67,18 +39,24 @@ class _TerminalLine:
         )
 
     def start(self) -> None:
+        """Show that the fit has begun."""
         self._bar.start()
         self._task = self._bar.add_task("fitting", total=1.0, state=_COMPILING)
 
     def show(self, state: str, share: float) -> None:
+        """Show where the fit stands, of which this share is over."""
         self._bar.update(self._task, completed=share, state=state)
 
     def stop(self) -> None:
+        """Leave the last text standing."""
         self._bar.stop()
 
 
-class _NotebookLine:
+class NotebookLine:
+    """Text in the output of a cell."""
+
     def start(self) -> None:
+        """Show that the fit has begun."""
         from IPython.display import display
 
         self._started = self._shown = time.monotonic()
@@ -86,11 +64,13 @@ class _NotebookLine:
         self._handle: Any = display(self._content(), raw=True, display_id=True)
 
     def show(self, state: str, share: float) -> None:
+        """Show where the fit stands, of which this share is over."""
         self._text = f"{min(share, 1.0):.0%}: {state}"
         if time.monotonic() - self._shown >= _BETWEEN_UPDATES:
             self._update()
 
     def stop(self) -> None:
+        """Leave the last text standing."""
         self._update()
 
     def _update(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from .display import Display
+from .display import new_line
 from .stopping import Interruption, TimeLimit
 
 Callback = Callable[["Progress"], object]
@@ -74,7 +74,8 @@ class Reporter:
         self.limit = limit
         self._interruption = Interruption() if interruption is None else interruption
         self._as_estimator = as_estimator
-        self._display = Display(max_iter) if verbose else None
+        self._max_iter = max_iter
+        self._line = new_line() if verbose else None
 
     def __call__(
         self,
@@ -102,8 +103,8 @@ class Reporter:
             self._seconds_left(seconds, share),
         )
         self.moments.append(now)
-        if self._display is not None:
-            self._display.show(now)
+        if self._line is not None:
+            self._line.show(*_in_words(now, self._max_iter))
         self._interruption.can_keep = True
         asked = self._ask(now, so_far)
         return any(asked) or self.is_asked_to_stop()
@@ -151,8 +152,8 @@ class Reporter:
                 model.so_far = None
 
     def __enter__(self) -> "Reporter":
-        if self._display is not None:
-            self._display.start()
+        if self._line is not None:
+            self._line.start()
         return self
 
     def __exit__(
@@ -161,8 +162,8 @@ class Reporter:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._display is not None:
-            self._display.stop()
+        if self._line is not None:
+            self._line.stop()
 
     def history(self) -> dict[str, np.ndarray]:
         """The whole run as columns: iteration, seconds, bound, and the held-out NLP if any."""
@@ -188,6 +189,22 @@ class Reporter:
             self.started -= self.moments[-1].seconds
             if self.limit is not None:
                 self.limit.take_up(self.moments[-1].seconds)
+
+
+def _in_words(now: Progress, max_iter: int) -> tuple[str, float]:
+    """A moment as text, and which share of the fit is over."""
+    parts = [f"iteration {now.iteration}", f"bound {now.bound:.3f}"]
+    share = now.iteration / max_iter
+    if now.seconds_left is not None:
+        share = now.seconds / max(now.seconds + now.seconds_left, 1e-9)
+        parts += [
+            f"{now.passes:.2f} passes",
+            f"{now.rows_per_second:,.0f} rows/s",
+            f"{now.seconds_left:.0f} s left",
+        ]
+    if now.held_out_nlp is not None:
+        parts.insert(2, f"held-out NLP {now.held_out_nlp:.4f}")
+    return ", ".join(parts), share
 
 
 class _ModelOfAMoment:

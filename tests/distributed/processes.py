@@ -69,8 +69,7 @@ def with_other_version(env, folder):
     package = os.path.dirname(fewknots.__file__)
     other = folder / "fewknots"
     shutil.copytree(package, other, ignore=shutil.ignore_patterns("__pycache__"))
-    init = other / "__init__.py"
-    init.write_text(init.read_text() + f'\n__version__ = "{OTHER_VERSION}"\n')
+    (other / "version.py").write_text(f'__version__ = "{OTHER_VERSION}"\n')
     return env | {"PYTHONPATH": str(folder)}
 
 

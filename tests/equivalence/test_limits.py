@@ -9,12 +9,12 @@ from scipy.stats import multivariate_normal
 
 from fewknots import GPClassifier
 from fewknots.inference.features import project
+from fewknots.inference.natural_gradient import solve_sites
 from fewknots.inference.priors import SparsePrior
 from fewknots.inference.rules import Variational
 from fewknots.inference.sites import Rows, prior_sites
 from fewknots.kernels import RBF
 from fewknots.likelihoods import Gaussian
-from fewknots.optimize.natural_gradient import solve_sites
 
 from ..reference import LOG_LINKS, gaussian_expectation, rbf, titsias_bound
 

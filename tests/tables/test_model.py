@@ -119,6 +119,16 @@ def test_a_file_that_lies(model, tmp_path, damage):
         load(path)
 
 
+def test_a_class_that_is_not_ours_is_not_saved(model, tmp_path):
+    class Special(TableModel):
+        pass
+
+    special = Special(**vars(model))
+    with pytest.raises(ValueError, match="Special of another module"):
+        special.save(tmp_path / "m.fewknots")
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.filterwarnings("ignore:the fit had not converged")
 def test_a_stream_leaves_what_memory_leaves(folder):
     model = fitted(folder / "flights.parquet", in_memory=False)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .. import __version__
+from ..version import __version__
 from . import demo, evaluate, export, fit, inspect, predict, report
 from .flags import Command, Group
 from .running import Commands

@@ -31,7 +31,7 @@ def command(
     destination = out or Path(model.with_suffix(".onnx").name)
     check_destination(destination)
     from ..exceptions import ModelFileError
-    from ..files.model_file import load
+    from ..loading import load
     from ..tables.model import TableModel
 
     loaded = load(model)

@@ -221,7 +221,7 @@ def _remove_checkpoints(folder: Path) -> None:
 
 
 def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool) -> dict[str, Any]:
-    from ..files.choice_header import contest_header
+    from ..estimators.choice_header import contest_header
 
     return {
         "model": str(path),

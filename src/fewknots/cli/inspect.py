@@ -21,7 +21,7 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
     Example: fewknots inspect flights.fewknots
     """
     check_model(model)
-    from ..files.model_file import load
+    from ..loading import load
     from ..tables.model import TableModel
 
     loaded = load(model)
@@ -42,7 +42,7 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
 
 def _facts(estimator: Any) -> dict[str, Any]:
     """What every fitted estimator can say about itself."""
-    from ..files.choice_header import contest_header
+    from ..estimators.choice_header import contest_header
 
     facts = {
         "estimator": type(estimator).__name__,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 def load_table_model(path: Path) -> "TableModel":
     """The model in the file, which has to know how to read tables."""
     from ..exceptions import ModelFileError
-    from ..files.model_file import load
+    from ..loading import load
     from ..tables.model import TableModel
 
     model = load(path)

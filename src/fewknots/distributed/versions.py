@@ -9,6 +9,7 @@ from distributed import Client, get_worker
 
 from ..exceptions import ClusterError
 from ..extras import how_to_install
+from ..version import __version__
 
 Versions = dict[str, str]
 # As text, since Dask sends functions by name, and a process without fewknots could not find one.
@@ -17,8 +18,6 @@ _QUESTION = "{name: __import__(name).__version__ for name in ('fewknots', 'jax')
 
 def versions_here() -> Versions:
     """What this process runs."""
-    from .. import __version__
-
     return {"fewknots": __version__, "jax": jax.__version__}
 
 

@@ -19,7 +19,6 @@ from ..data.merge import merge_equal_rows
 from ..data.numeric_columns import with_numeric_columns
 from ..data.standardise import Standardiser
 from ..data.tables import check_magnitude, warn_of_constant_columns
-from ..files import model_file
 from ..inference.sites import Rows
 from ..kernels import as_kernel
 from ..likelihoods import Likelihood
@@ -36,6 +35,7 @@ from ..progress import Progress, Reporter
 from ..stopping import Stopping, TimeLimit, listening
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
+from . import saved_model
 from .fitted_attributes import set_attributes, tell_of_interruption, tell_of_trouble
 from .in_rounds import fit_table_in_rounds
 from .local_fits import check_warm, fit_neighbours
@@ -308,4 +308,4 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         The file holds numbers and a JSON header, never code. `callback` is not kept.
         """
         check_is_fitted(self)
-        model_file.save(self, path)
+        saved_model.save(self, path)

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from ..data.spool import Spool
 from ..data.standardise import Standardiser
-from ..files import model_file
+from ..files.header_values import encode_arguments
 from ..inference.features import project
 from ..inference.sites import Rows
 from ..kernels import Kernel, as_kernel
@@ -318,7 +318,7 @@ def checkpoints_of(
     """What an earlier run left to go on from, and where this one is kept."""
     if estimator.checkpoint is None:
         return None, None
-    arguments = model_file.encode_arguments(estimator.get_params(deep=False))
+    arguments = encode_arguments(estimator.get_params(deep=False))
     settings = {k: v for k, v in arguments.items() if k not in _FREE_TO_CHANGE}
     fingerprint = {"data": table.digest(), "rows": table.n_rows, "dtype": dtype.name} | settings
     # as it will come back from a file

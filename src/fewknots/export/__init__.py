@@ -1,21 +1,20 @@
 """Models for programs without fewknots, JAX or Python: ONNX, which many runtimes read."""
 
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..extras import missing
 
 if TYPE_CHECKING:
-    from ..estimators import GPClassifier
     from ..tables.recipe import Recipe
 
 _DTYPES = ("float32", "float64")
 
 
 def to_onnx(
-    classifier: "GPClassifier",
+    classifier: Any,
     path: str | PathLike[str],
     *,
     dtype: str = "float32",

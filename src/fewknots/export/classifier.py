@@ -17,12 +17,13 @@ from jaxtyping import Float
 from ..files.container import replacing
 from ..numerics.precision import computing_in
 from ..posterior import GaussianPosterior, MixturePosterior
+from ..version import __version__
+from .fitted_classifier import FittedClassifier
 from .graph import Graph, Tensor, side_by_side, square
 from .kernels import Inputs, covariance, diagonal
 from .links import probabilities
 
 if TYPE_CHECKING:
-    from ..estimators import GPClassifier
     from ..tables.recipe import Recipe
 
 ROWS = "rows"  # the free dimension's name
@@ -32,7 +33,7 @@ _MOST_ROUNDED = 1e-6
 
 
 def write(
-    classifier: "GPClassifier",
+    classifier: FittedClassifier,
     path: str | PathLike[str],
     dtype: np.dtype,
     recipe: "Recipe | None" = None,
@@ -55,7 +56,7 @@ def write(
         temporary.write_bytes(_content(graph, classifier))
 
 
-def add_classifier(graph: Graph, classifier: "GPClassifier", X: Tensor, dtype: np.dtype) -> None:
+def add_classifier(graph: Graph, classifier: FittedClassifier, X: Tensor, dtype: np.dtype) -> None:
     """Everything after the inputs: X is N×D in the user's units, in float64."""
     standardiser = classifier._standardiser
     standardised = (X - standardiser.mean[None, :]) / standardiser.scale[None, :]
@@ -133,9 +134,7 @@ def _classes(classes: np.ndarray) -> np.ndarray:
     return classes.astype(np.float64 if classes.dtype.kind == "f" else str)
 
 
-def _content(graph: Graph, classifier: "GPClassifier") -> bytes:
-    from .. import __version__
-
+def _content(graph: Graph, classifier: FittedClassifier) -> bytes:
     names: Any = getattr(classifier, "feature_names_in_", None)
     metadata = {
         "classes": json.dumps(_classes(classifier.classes_).tolist()),

@@ -17,7 +17,6 @@ Cost: O(N³) a pass, memory O(N²).
 
 from dataclasses import dataclass
 
-from ..optimize.natural_gradient import solve_sites
 from .method import (
     Evaluated,
     HeldByRows,
@@ -26,6 +25,7 @@ from .method import (
     likelihood_gradient,
     without_jitter,
 )
+from .natural_gradient import solve_sites
 from .priors import FullPrior
 from .rules import Variational
 

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
-from ..optimize.natural_gradient import solve_sites
 from .method import Evaluated, HeldByRows, OverRows, likelihood_gradient, without_jitter
+from .natural_gradient import solve_sites
 from .priors import FullPrior
 from .rules import Mode
 

@@ -44,9 +44,9 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from ..numerics.linalg import precision_factor
 from ..numerics.normal import lower_tail
-from ..optimize.natural_gradient import rounding
 from .features import FeatureCotangents, Features
 from .method import Evaluated, HeldByRows, OverRows, without_jitter
+from .natural_gradient import rounding
 from .priors import FullPrior
 from .sites import Sites
 

@@ -37,9 +37,9 @@ from jaxtyping import Array, Float
 
 from ..kernels import Kernel
 from ..likelihoods import Expectations, Likelihood
-from ..optimize.natural_gradient import solve_sites
 from .features import Features, Pullback, Whitening, added, project
 from .method import Evaluated, HeldByPoints, OverPoints, expected_log_prob, likelihood_gradient
+from .natural_gradient import solve_sites
 from .priors import SparsePrior, explained_marginals
 from .rules import Variational, weighted
 from .sites import Rows, WhitenedGaussian

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 
 from ..likelihoods import Expectations
-from ..optimize.natural_gradient import solve_sites
 from .features import project
 from .method import Evaluated, HeldByPoints, OverPoints, likelihood_gradient
+from .natural_gradient import solve_sites
 from .priors import SparsePrior
 from .rules import Mode
 from .sites import Sites, divergence

@@ -1,7 +1,7 @@
 r"""The KL method in every neighbourhood: the Gaussian closest to the posterior (full_kl.py).
 
 The target of each site is its row's expected slope and curvature; the precisions go there at the
-damped pace that natural_gradient.py derives, 1 / (1 + row sum of (Σ∘Σ) diag ∂β/∂σ²).
+damped pace that inference/natural_gradient.py derives, 1 / (1 + row sum of (Σ∘Σ) diag ∂β/∂σ²).
 """
 
 from typing import Any

@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from ..scoring import SCORES, scores
+from ..version import __version__
 from .evidence import Evidence
 from .hyperparameters import formula, of_the_whole
 from .labels import IN_A_SENTENCE, shortened
@@ -165,8 +166,6 @@ def _standardised(classifier: Any) -> str:
 
 
 def _versions() -> str:
-    from .. import __version__
-
     named = [f"fewknots {__version__}", f"Python {platform.python_version()}"]
     for package in _PACKAGES:
         try:

@@ -22,6 +22,7 @@ from ..exceptions import CheckpointWarning, warn
 from ..extras import missing
 from ..scoring import difference_interval, row_nlp, scores
 from ..stopping import TimeLimit, listening
+from ..version import __version__
 from .baselines import LOGISTIC, Baselines
 from .learned_rows import LearnedRowsCounter
 from .model import TableModel
@@ -111,7 +112,7 @@ def fit_files(
         far = TableReader(files, task, recipe, labels, _UNWATCHED)  # it goes to the workers
         _fit_on_cluster(classifier, far, rows_of_files, held_out_split, run, watch)
     elif in_memory:
-        if classifier._way(len(sample.y)).plan is not None:
+        if classifier._fit_plan(len(sample.y)).plan is not None:
             classifier.set_params(**run.for_minibatches())
         elif run.resume:
             warn(
@@ -153,7 +154,7 @@ def _fit_on_cluster(
 ) -> None:
     try:
         from ..distributed.connection import connected
-        from ..distributed.table_files import as_arrays
+        from .dask_arrays import as_arrays
     except ImportError as error:
         what = "fitting on a cluster needs dask and distributed"
         raise ImportError(missing(what, "dask")) from error
@@ -198,8 +199,6 @@ def comparison(
 
 def _about(files: RawFiles, seed: int) -> dict[str, Any]:
     import jax
-
-    from .. import __version__
 
     return {
         "files": [path.name for path in files.paths[:_FILES_NAMED]],

@@ -18,9 +18,10 @@ from ..data.csv_dialect import CsvOptions
 from ..data.iterator_source import arrow_table
 from ..data.raw_files import RawFiles
 from ..data.sources import Place
-from ..estimators import GPClassifier
+from ..estimators import GPClassifier, saved_model
 from ..exceptions import ModelFileError
-from ..files import container, model_file
+from ..files import model_format
+from ..files.container import Arrays, Header
 from .baselines import Baselines
 from .learned_rows import LearnedRows
 from .recipe import Labels, Recipe
@@ -135,7 +136,7 @@ class TableModel:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, which `fewknots.load` reads."""
-        header, arrays = model_file.contents(self.classifier)
+        header, arrays = saved_model.contents(self.classifier)
         header["table"] = {
             "recipe": self.recipe.header(),
             "labels": self.labels.header(),
@@ -146,17 +147,16 @@ class TableModel:
         if self.learned is not None:
             header["table"]["learned_rows"] = self.learned.header()
             arrays |= {f"{_LEARNED}{name}": a for name, a in self.learned.arrays().items()}
-        model_file.write(path, type(self), header, arrays)
+        model_format.write(path, type(self), header, arrays, TableModel.restored)
 
     @classmethod
-    def restored(
-        cls, classifier: Any, header: dict[str, Any], arrays: container.Arrays
-    ) -> "TableModel":
+    def restored(cls, header: Header, arrays: Arrays) -> "TableModel":
         """Read what `save` wrote, trusting none of it."""
+        classifier, table = saved_model.restored(header, arrays), header["table"]
         if not isinstance(classifier, GPClassifier):
             raise ModelFileError("it has a recipe for tables, but is no classifier.")
-        recipe = Recipe.from_header(field(header, "recipe", dict))
-        labels = Labels.from_header(field(header, "labels", dict))
+        recipe = Recipe.from_header(field(table, "recipe", dict))
+        labels = Labels.from_header(field(table, "labels", dict))
         n_features = classifier.n_features_in_
         if len(recipe.feature_names) != n_features:
             raise ModelFileError(
@@ -164,15 +164,15 @@ class TableModel:
                 f"takes {n_features}."
             )
         baselines = Baselines.restored(_with_prefix(_BASELINES, arrays), n_features)
-        n_rows, about = field(header, "n_rows", int), field(header, "about", dict)
+        n_rows, about = field(table, "n_rows", int), field(table, "about", dict)
         learned = None
-        if header.get("learned_rows") is not None:
-            prints = field(header, "learned_rows", dict)
+        if table.get("learned_rows") is not None:
+            prints = field(table, "learned_rows", dict)
             learned = LearnedRows.restored(prints, _with_prefix(_LEARNED, arrays), n_rows)
         return cls(classifier, recipe, labels, baselines, n_rows, about, learned)
 
 
-def _with_prefix(prefix: str, arrays: container.Arrays) -> container.Arrays:
+def _with_prefix(prefix: str, arrays: Arrays) -> Arrays:
     return {
         name.removeprefix(prefix): array
         for name, array in arrays.items()

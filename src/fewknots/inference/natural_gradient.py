@@ -28,9 +28,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ..inference.rules import Seen
-from ..inference.sites import Belief, Rows, Sites
 from ..likelihoods import Expectations
+from .rules import Seen
+from .sites import Belief, Rows, Sites
 
 _SMALLEST_STEP = 1e-4
 

@@ -1,9 +1,9 @@
-"""Saving and loading fitted models (container.py says what such a file is made of).
+"""What of a fitted estimator goes into a model file, and the estimator again.
 
-The header says: format version, estimator and its arguments, kernel, likelihood, classes,
-feature names, training summary (header_values.py says how those are written). Arrays are checked
-for dtype and shape before use, and every failure is a `ModelFileError` that says what is wrong:
-loading never runs anything that a file brings along.
+The header says: estimator and its arguments, kernel, likelihood, classes, feature names, training
+summary (files/header_values.py says how those are written). Arrays are checked for dtype and shape
+before use, and every failure is a `ModelFileError` that says what is wrong: loading never runs
+anything that a file brings along.
 """
 
 from os import PathLike
@@ -13,17 +13,9 @@ import numpy as np
 
 from ..data.standardise import Standardiser
 from ..exceptions import ModelFileError
-from ..extras import missing
-from ..kernels import Kernel
-from ..likelihoods import LINKS, Bernoulli
-from ..local.model import RULES
-from ..local.posterior import LocalPosterior
-from ..numerics.precision import DEVICES
-from ..posterior import GaussianPosterior, MixturePosterior, Posterior
-from . import container
-from .choice_header import contest_header, restore_contest, restored_stored_rows
-from .container import shown
-from .header_values import (
+from ..files import container, model_format
+from ..files.container import shown
+from ..files.header_values import (
     check_fitted,
     check_known,
     decode_arguments,
@@ -35,50 +27,39 @@ from .header_values import (
     named,
     value_of,
 )
+from ..files.model_format import checked_array
+from ..kernels import Kernel
+from ..likelihoods import LINKS, Bernoulli
+from ..local.model import RULES
+from ..local.posterior import LocalPosterior
+from ..numerics.precision import DEVICES
+from ..posterior import GaussianPosterior, MixturePosterior, Posterior
+from .choice_header import contest_header, restore_contest, restored_stored_rows
+from .fitted_attributes import set_points
 
 if TYPE_CHECKING:
-    from ..estimators.base import GPEstimator
+    from .base import GPEstimator
 
-FORMAT_VERSION = 1
+_ESTIMATORS: dict[str, "type[GPEstimator]"] = {}
 _POSTERIORS = {cls.__name__: cls for cls in (GaussianPosterior, MixturePosterior, LocalPosterior)}
 _HISTORY = {"iteration": np.int64, "seconds": np.float64, "bound": np.float64}
 _HISTORY_OF_SOME = {"held_out_nlp": np.float64}
 # Folders are of the machine that trained the model: fitting it again must not write there.
 _NOT_OF_THE_MODEL = ("checkpoint", "resume")
-_MALFORMED = (
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    IndexError,
-    OverflowError,
-    RecursionError,
-)
+
+
+def loadable(*classes: "type[GPEstimator]") -> None:
+    """Say which estimators a file may hold; one of another name is refused."""
+    _ESTIMATORS.update((cls.__name__, cls) for cls in classes)
 
 
 def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
     """Write a fitted estimator to one file."""
-    write(path, type(estimator), *contents(estimator))
-
-
-def write(
-    path: str | PathLike[str], cls: type, header: container.Header, arrays: container.Arrays
-) -> None:
-    """Write a model of class `cls`; one that `load` would refuse is refused now, in its words."""
-    arrays = {name: np.asarray(array) for name, array in arrays.items()}
-    try:
-        again = _model(container.as_read(header), arrays)
-        if type(again) is not cls:
-            raise ModelFileError(f"it is a {cls.__qualname__} of another module.")
-    except _MALFORMED as error:
-        raise ValueError(f"this model cannot be saved: {_reason(error)}") from error
-    container.write(path, header, arrays)
+    model_format.write(path, type(estimator), *contents(estimator), restored)
 
 
 def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arrays]:
     """What of a fitted estimator goes into a file."""
-    from .. import __version__
-
     for kernel in (estimator.kernel, estimator.kernel_):
         check_known(kernel)
     standardiser = estimator._standardiser
@@ -87,8 +68,6 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
     arrays |= {f"history.{k}": v for k, v in estimator.history_.items()}
     names = getattr(estimator, "feature_names_in_", None)
     header = {
-        "format": FORMAT_VERSION,
-        "fewknots": __version__,
         "estimator": type(estimator).__name__,
         "arguments": _of_the_model(encode_arguments(estimator.get_params(deep=False))),
         "kernel": encode_kernel(estimator.kernel_),
@@ -111,43 +90,9 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
     return header, arrays
 
 
-def load(path: str | PathLike[str]) -> "Any":
-    """Read a fitted `GPClassifier`, `GPRegressor` or `TableModel` that its `save` wrote.
-
-    Nothing in the file is executed. A file that is cut off, changed, foreign or of a newer format
-    raises `fewknots.ModelFileError`.
-    """
-    header, arrays = container.read(path)
-    version = header.get("format")
-    if not isinstance(version, int) or version < 1:
-        raise ModelFileError(f"{path} is not a fewknots model file: it has no format version.")
-    if version > FORMAT_VERSION:
-        writer = shown(header.get("fewknots")).strip("'")
-        raise ModelFileError(
-            f"{path} has format {shown(version)}, written by fewknots {writer}; this fewknots "
-            f"reads up to format {FORMAT_VERSION}. Upgrade fewknots to load it."
-        )
-    try:
-        return _model(header, arrays)
-    except _MALFORMED as error:
-        raise ModelFileError(f"{path} is not a valid model: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, ModelFileError) else f"{shown(error)}."
-
-
-def _model(header: container.Header, arrays: container.Arrays) -> "Any":
-    """The model that header and arrays hold, nothing of them taken on trust."""
-    return _with_table(_restore(header, arrays), header, arrays)
-
-
-def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator":
-    from ..estimators import GPClassifier, GPRegressor
-    from ..estimators.fitted_attributes import set_points
-
-    classes = {cls.__name__: cls for cls in (GPClassifier, GPRegressor)}
-    cls = named("estimator", header["estimator"], classes)
+def restored(header: container.Header, arrays: container.Arrays) -> "GPEstimator":
+    """The estimator that header and arrays hold, nothing of them taken on trust."""
+    cls = named("estimator", header["estimator"], _ESTIMATORS)
     estimator = cls(**_of_the_model(decode_arguments(header["arguments"])))
     if estimator.device not in DEVICES:
         raise ModelFileError(f"its device is {shown(estimator.device)}.")
@@ -158,7 +103,10 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
             raise ModelFileError(f"its feature names are not {n_features} texts.")
         estimator.feature_names_in_ = np.array(names, dtype=object)
     estimator._standardiser = Standardiser(
-        *(_array(arrays, f"standardiser.{k}", np.float64, (n_features,)) for k in ("mean", "scale"))
+        *(
+            checked_array(arrays, f"standardiser.{k}", np.float64, (n_features,))
+            for k in ("mean", "scale")
+        )
     )
     if not np.all(estimator._standardiser.scale > 0):
         raise ModelFileError("array 'standardiser.scale' is not positive.")
@@ -181,7 +129,7 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
     columns = _HISTORY | some
     estimator.history_ = {
         # before the first score there is none
-        k: _array(arrays, f"history.{k}", d, length, complete=k not in _HISTORY_OF_SOME)
+        k: checked_array(arrays, f"history.{k}", d, length, complete=k not in _HISTORY_OF_SOME)
         for k, d in columns.items()
     }
     return estimator
@@ -189,18 +137,6 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
 
 def _of_the_model(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name not in _NOT_OF_THE_MODEL}
-
-
-def _with_table(estimator: "GPEstimator", header, arrays) -> "Any":
-    """The estimator itself, or the `TableModel` around it if the file holds one."""
-    if "table" not in header:
-        return estimator
-    try:
-        from ..tables.model import TableModel
-    except ImportError as error:
-        what = "this model takes tables, which needs pyarrow"
-        raise ImportError(missing(what, "stream")) from error
-    return TableModel.restored(estimator, header["table"], arrays)
 
 
 def _restore_posterior(header, arrays, kernel: Kernel) -> Posterior:
@@ -220,7 +156,9 @@ def _restore_posterior(header, arrays, kernel: Kernel) -> Posterior:
         shapes["means"] = (len(arrays["posterior.means"]), len(points))
     else:
         shapes["mean"] = (len(points),)
-    parts = {k: _array(arrays, f"posterior.{k}", dtype, shape) for k, shape in shapes.items()}
+    parts = {
+        k: checked_array(arrays, f"posterior.{k}", dtype, shape) for k, shape in shapes.items()
+    }
     if any(part.size == 0 for part in parts.values()):
         raise ModelFileError("its posterior is empty.")
     return cls(kernel, **parts)
@@ -235,7 +173,7 @@ def _restore_local(header, arrays, kernel: Kernel) -> LocalPosterior:
     n_rows, dtype = len(arrays["posterior.points"]), arrays["posterior.points"].dtype
     if n_rows == 0:
         raise ModelFileError("its posterior is empty.")
-    signs = _array(arrays, "posterior.signs", np.int8, (n_rows,))
+    signs = checked_array(arrays, "posterior.signs", np.int8, (n_rows,))
     if not np.all(np.abs(signs) == 1):
         raise ModelFileError("array 'posterior.signs' holds other numbers than -1 and 1.")
     n_neighbors = settings["n_neighbors"]
@@ -243,24 +181,12 @@ def _restore_local(header, arrays, kernel: Kernel) -> LocalPosterior:
         raise ModelFileError(f"n_neighbors is {n_neighbors!r}, not a number of rows.")
     return LocalPosterior(
         kernel,
-        _array(arrays, "posterior.points", dtype, (n_rows, header["n_features"])),
+        checked_array(arrays, "posterior.points", dtype, (n_rows, header["n_features"])),
         signs,
-        _array(arrays, "posterior.weights", dtype, (n_rows,)),
-        _array(arrays, "posterior.mean", dtype, ()),
-        _array(arrays, "posterior.sharpness", dtype, ()),
+        checked_array(arrays, "posterior.weights", dtype, (n_rows,)),
+        checked_array(arrays, "posterior.mean", dtype, ()),
+        checked_array(arrays, "posterior.sharpness", dtype, ()),
         n_neighbors,
         named("local inference", settings["rule"], {rule: rule for rule in RULES}),
         Bernoulli(named("likelihood", settings["link"], {link: link for link in LINKS})),
     )
-
-
-def _array(arrays, name, dtype, shape, complete: bool = True) -> np.ndarray:
-    array = arrays[name]
-    if array.dtype != dtype or array.shape != shape:
-        raise ModelFileError(
-            f"array {name!r} is {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of "
-            f"shape {shape}."
-        )
-    if complete and not np.all(np.isfinite(array)):
-        raise ModelFileError(f"array {name!r} holds NaN or infinity.")
-    return array

@@ -14,7 +14,7 @@ import dask.array as da
 import numpy as np
 
 from ..data.hold_out import HashSplit
-from ..tables.rows import TableReader
+from .rows import TableReader
 
 _LEAST_ROWS = 1000  # in a stretch: fewer are not worth a task
 

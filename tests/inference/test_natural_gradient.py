@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from fewknots.inference.features import project
+from fewknots.inference.natural_gradient import solve_sites
 from fewknots.inference.priors import SparsePrior
 from fewknots.inference.rules import Variational
 from fewknots.inference.sites import Rows, prior_sites
 from fewknots.kernels import RBF
 from fewknots.likelihoods import Bernoulli
-from fewknots.optimize.natural_gradient import solve_sites
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 2))

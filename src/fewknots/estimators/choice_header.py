@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import ModelFileError
-from .header_values import value_of
+from ..files.header_values import value_of
 
 
 def contest_header(estimator: Any) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import numpy as np
 import fewknots
 from fewknots.data.hold_out import HashSplit
 from fewknots.data.raw_files import RawFiles
-from fewknots.distributed.table_files import as_arrays, stretches
+from fewknots.tables.dask_arrays import as_arrays, stretches
 from fewknots.tables.rows import TableReader
 from fewknots.tables.rows_to_score import held_out_rows
 from fewknots.tables.survey import Task, Unwatched, survey

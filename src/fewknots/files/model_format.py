@@ -1,0 +1,80 @@
+"""A model as one file: its format version, and every failure in words.
+
+container.py says what such a file is made of. Which models there are is not known here: whoever
+writes or reads one brings `restore`, which makes a model of a header and arrays and trusts nothing
+in them.
+"""
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from ..exceptions import ModelFileError
+from ..version import __version__
+from . import container
+from .container import Arrays, Header, shown
+
+FORMAT_VERSION = 1
+_MALFORMED = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+)
+
+Restore = Callable[[Header, Arrays], Any]
+
+
+def write(
+    path: str | PathLike[str], cls: type, header: Header, arrays: Arrays, restore: Restore
+) -> None:
+    """Write a model of class `cls`; one that `read` would refuse is refused now, in its words."""
+    header = {"format": FORMAT_VERSION, "fewknots": __version__} | header
+    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    try:
+        again = restore(container.as_read(header), arrays)
+        if type(again) is not cls:
+            raise ModelFileError(f"it is a {cls.__qualname__} of another module.")
+    except _MALFORMED as error:
+        raise ValueError(f"this model cannot be saved: {_reason(error)}") from error
+    container.write(path, header, arrays)
+
+
+def read(path: str | PathLike[str], restore: Restore) -> Any:
+    """The model in a file; a file that holds none is a `ModelFileError` that says why."""
+    header, arrays = container.read(path)
+    version = header.get("format")
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError(f"{path} is not a fewknots model file: it has no format version.")
+    if version > FORMAT_VERSION:
+        writer = shown(header.get("fewknots")).strip("'")
+        raise ModelFileError(
+            f"{path} has format {shown(version)}, written by fewknots {writer}; this fewknots "
+            f"reads up to format {FORMAT_VERSION}. Upgrade fewknots to load it."
+        )
+    try:
+        return restore(header, arrays)
+    except _MALFORMED as error:
+        raise ModelFileError(f"{path} is not a valid model: {_reason(error)}") from error
+
+
+def checked_array(arrays: Arrays, name: str, dtype, shape, complete: bool = True) -> np.ndarray:
+    """An array that must be there, of that dtype and shape; if `complete`, of finite numbers."""
+    array = arrays[name]
+    if array.dtype != dtype or array.shape != shape:
+        raise ModelFileError(
+            f"array {name!r} is {array.dtype} of shape {array.shape}, not {np.dtype(dtype)} of "
+            f"shape {shape}."
+        )
+    if complete and not np.all(np.isfinite(array)):
+        raise ModelFileError(f"array {name!r} holds NaN or infinity.")
+    return array
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, ModelFileError) else f"{shown(error)}."

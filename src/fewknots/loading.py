@@ -1,0 +1,30 @@
+"""Models out of files: the one place that knows all of them."""
+
+from os import PathLike
+from typing import Any
+
+from .estimators import saved_model
+from .extras import missing
+from .files import model_format
+from .files.container import Arrays, Header
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a fitted `GPClassifier`, `GPRegressor` or `TableModel` that its `save` wrote.
+
+    Nothing in the file is executed. A file that is cut off, changed, foreign or of a newer format
+    raises `fewknots.ModelFileError`.
+    """
+    return model_format.read(path, _model)
+
+
+def _model(header: Header, arrays: Arrays) -> Any:
+    """The model that header and arrays hold: an estimator, or a table's model around one."""
+    if "table" not in header:
+        return saved_model.restored(header, arrays)
+    try:
+        from .tables.model import TableModel  # here: tables need pyarrow
+    except ImportError as error:
+        what = "this model takes tables, which needs pyarrow"
+        raise ImportError(missing(what, "stream")) from error
+    return TableModel.restored(header, arrays)
