@@ -18,7 +18,7 @@ from ..files.container import replacing
 from ..numerics.precision import computing_in
 from ..posterior import GaussianPosterior, MixturePosterior
 from .graph import Graph, Tensor, side_by_side, square
-from .kernels import Inputs, covariance, diagonal
+from .kernels import Inputs
 from .links import probabilities
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ def _marginals(
     centre = arrays["points"].mean(axis=0, keepdims=True)
     Z = graph.array(arrays["points"] - centre, dtype).cast(np.float64)
     inputs = Inputs(X, Z, centre, posterior.points.shape, exact=dtype == np.float64)
-    k = covariance(posterior.kernel, inputs)
+    k = posterior.kernel.onnx_covariance(inputs)
     signs = np.sign(shrink)[:, None]
     product = _dtype_of_product(posterior, B, signs, dtype)
     b = k.cast(product) @ graph.array(B.T, dtype).cast(product)
     explained = (square(b) @ signs).cast(np.float64)
-    return k @ w, (diagonal(posterior.kernel, inputs) - explained).maximum(0.0)
+    return k @ w, (posterior.kernel.onnx_diagonal(inputs) - explained).maximum(0.0)
 
 
 def _dtype_of_product(

@@ -6,6 +6,7 @@ for dtype and shape before use, and every failure is a `ModelFileError` that say
 loading never runs anything that a file brings along.
 """
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -24,14 +25,16 @@ from . import container
 from .choice_header import contest_header, restore_contest, restored_stored_rows
 from .container import shown
 from .header_values import (
+    KernelClasses,
     check_fitted,
-    check_known,
+    classes_in,
     decode_arguments,
     decode_array,
     decode_kernel,
     encode_arguments,
     encode_array,
     encode_kernel,
+    kernel_classes,
     named,
     value_of,
 )
@@ -58,16 +61,28 @@ _MALFORMED = (
 
 def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
     """Write a fitted estimator to one file."""
-    write(path, type(estimator), *contents(estimator))
+    write(path, estimator, estimator, *contents(estimator))
 
 
 def write(
-    path: str | PathLike[str], cls: type, header: container.Header, arrays: container.Arrays
+    path: str | PathLike[str],
+    model: Any,
+    estimator: "GPEstimator",
+    header: container.Header,
+    arrays: container.Arrays,
 ) -> None:
-    """Write a model of class `cls`; one that `load` would refuse is refused now, in its words."""
+    """Write a model that is the estimator or holds it, if `load` would read it.
+
+    One that it would refuse, with the estimator's kernels passed to it, is refused now.
+    """
+    cls = type(model)
     arrays = {name: np.asarray(array) for name, array in arrays.items()}
     try:
-        again = _model(container.as_read(header), arrays)
+        known = kernel_classes(classes_in(estimator.kernel) | classes_in(estimator.kernel_))
+    except ValueError as error:
+        raise ValueError(f"this model cannot be saved: {error}") from error
+    try:
+        again = _model(container.as_read(header), arrays, known)
         if type(again) is not cls:
             raise ModelFileError(f"it is a {cls.__qualname__} of another module.")
     except _MALFORMED as error:
@@ -79,8 +94,6 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
     """What of a fitted estimator goes into a file."""
     from .. import __version__
 
-    for kernel in (estimator.kernel, estimator.kernel_):
-        check_known(kernel)
     standardiser = estimator._standardiser
     arrays = {f"posterior.{k}": v for k, v in estimator.posterior_.arrays().items()}
     arrays |= {"standardiser.mean": standardiser.mean, "standardiser.scale": standardiser.scale}
@@ -111,12 +124,16 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
     return header, arrays
 
 
-def load(path: str | PathLike[str]) -> "Any":
+def load(path: str | PathLike[str], *, kernels: Sequence[type[Kernel]] = ()) -> "Any":
     """Read a fitted `GPClassifier`, `GPRegressor` or `TableModel` that its `save` wrote.
+
+    kernels : the classes of kernels in the file that are not fewknots' own: a file holds names and
+        numbers, and no code.
 
     Nothing in the file is executed. A file that is cut off, changed, foreign or of a newer format
     raises `fewknots.ModelFileError`.
     """
+    known = kernel_classes(kernels)
     header, arrays = container.read(path)
     version = header.get("format")
     if not isinstance(version, int) or version < 1:
@@ -128,7 +145,7 @@ def load(path: str | PathLike[str]) -> "Any":
             f"reads up to format {FORMAT_VERSION}. Upgrade fewknots to load it."
         )
     try:
-        return _model(header, arrays)
+        return _model(header, arrays, known)
     except _MALFORMED as error:
         raise ModelFileError(f"{path} is not a valid model: {_reason(error)}") from error
 
@@ -137,18 +154,20 @@ def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, ModelFileError) else f"{shown(error)}."
 
 
-def _model(header: container.Header, arrays: container.Arrays) -> "Any":
+def _model(header: container.Header, arrays: container.Arrays, known: KernelClasses) -> "Any":
     """The model that header and arrays hold, nothing of them taken on trust."""
-    return _with_table(_restore(header, arrays), header, arrays)
+    return _with_table(_restore(header, arrays, known), header, arrays)
 
 
-def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator":
+def _restore(
+    header: container.Header, arrays: container.Arrays, known: KernelClasses
+) -> "GPEstimator":
     from ..estimators import GPClassifier, GPRegressor
     from ..estimators.fitted_attributes import set_points
 
     classes = {cls.__name__: cls for cls in (GPClassifier, GPRegressor)}
     cls = named("estimator", header["estimator"], classes)
-    estimator = cls(**_of_the_model(decode_arguments(header["arguments"])))
+    estimator = cls(**_of_the_model(decode_arguments(header["arguments"], known)))
     if estimator.device not in DEVICES:
         raise ModelFileError(f"its device is {shown(estimator.device)}.")
     n_features = value_of(header, "n_features", int)
@@ -162,7 +181,7 @@ def _restore(header: container.Header, arrays: container.Arrays) -> "GPEstimator
     )
     if not np.all(estimator._standardiser.scale > 0):
         raise ModelFileError("array 'standardiser.scale' is not positive.")
-    estimator.kernel_ = decode_kernel(header["kernel"])
+    estimator.kernel_ = decode_kernel(header["kernel"], known)
     check_fitted(estimator.kernel_, n_features)
     estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
     set_points(estimator)

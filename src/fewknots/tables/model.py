@@ -146,7 +146,7 @@ class TableModel:
         if self.learned is not None:
             header["table"]["learned_rows"] = self.learned.header()
             arrays |= {f"{_LEARNED}{name}": a for name, a in self.learned.arrays().items()}
-        model_file.write(path, type(self), header, arrays)
+        model_file.write(path, self, self.classifier, header, arrays)
 
     @classmethod
     def restored(
