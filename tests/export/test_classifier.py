@@ -7,7 +7,16 @@ import pytest
 
 from fewknots import GPClassifier
 from fewknots.files import container
-from fewknots.kernels import KERNELS, RBF, Constant, Linear, Matern12, Matern52
+from fewknots.kernels import (
+    KERNELS,
+    RBF,
+    Constant,
+    Linear,
+    Matern12,
+    Matern52,
+    Periodic,
+    Polynomial,
+)
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -48,6 +57,21 @@ def compare(classifier, X, path, dtype):
     undecided = np.abs(wanted[:, 0] - 0.5) < 1e-4
     np.testing.assert_array_equal(labels[~undecided], classifier.predict(rows)[~undecided])
     return np.abs(found - wanted).max()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        RBF(columns=[2, 0]) + Linear(columns=[1]),
+        Periodic(columns=[1]) * Polynomial(degree=3, columns=[0, 2]) + Constant(0.5),
+    ],
+    ids=repr,
+)
+def test_chosen_columns(kernel, moons, tmp_path):
+    X, y = moons
+    classifier = quick(kernel).fit(X, y)
+    for dtype, tolerance in TOLERANCE.items():
+        assert compare(classifier, places(X), tmp_path / "m.onnx", dtype) < tolerance
 
 
 @pytest.mark.parametrize("likelihood", ["probit", "logit"])
