@@ -74,6 +74,17 @@ def test_chosen_columns(kernel, moons, tmp_path):
         assert compare(classifier, places(X), tmp_path / "m.onnx", dtype) < tolerance
 
 
+def test_an_inherited_hook_of_another_formula_is_refused(moons, tmp_path):
+    class Cauchy(RBF):
+        def correlation(self, r2):
+            return 1.0 / (1.0 + r2)
+
+    classifier = quick(Cauchy()).fit(*moons)
+    with pytest.raises(TypeError, match=r"operations of the kernel Cauchy\(.* other numbers"):
+        classifier.to_onnx(tmp_path / "m.onnx")
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("likelihood", ["probit", "logit"])
 @pytest.mark.parametrize("kernel", [*KERNELS, *JOINED])
 def test_every_kernel_and_link(kernel, likelihood, moons, tmp_path):

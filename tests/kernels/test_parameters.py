@@ -49,6 +49,7 @@ def test_prepared_fills_in_and_spreads():
     one = RBF().prepared(spread, ard=False)
     np.testing.assert_allclose(one.lengthscale, np.sqrt(101.0))
     assert RBF(ard=False).prepared(spread).lengthscale.shape == ()
+    assert RBF(variance=None).prepared(spread).variance == 1.0
 
 
 @pytest.mark.parametrize(

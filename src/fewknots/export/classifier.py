@@ -18,7 +18,7 @@ from ..files.container import replacing
 from ..numerics.precision import computing_in
 from ..posterior import GaussianPosterior, MixturePosterior
 from .graph import Graph, Tensor, side_by_side, square
-from .kernels import Inputs
+from .kernels import Inputs, check_hooks
 from .links import probabilities
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def _marginals(
 
         μ(x) = k(x, Z) w,     σ²(x) = k(x, x) - Σ_i ± (B k(Z, x))_i².
     """
+    check_hooks(posterior.kernel, posterior.points)
     arrays = {name: array.astype(np.float64) for name, array in posterior.arrays().items()}
     shrink, projection = arrays["shrink"], arrays["projection"]
     means = np.atleast_2d(arrays["means" if "means" in arrays else "mean"])

@@ -13,10 +13,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
 from jaxtyping import Float
+from onnx.reference import ReferenceEvaluator
 
+from ..kernels import Kernel
 from ..kernels.stationary import MOST_INPUTS_FOR_DIFFERENCES
-from .graph import Tensor, side_by_side, square
+from ..numerics.precision import computing_in
+from .graph import Graph, Tensor, side_by_side, square
+
+_CHECKED_POINTS = 5
 
 
 class Inputs(NamedTuple):
@@ -77,3 +83,24 @@ class Inputs(NamedTuple):
 
 def _ones(x: Tensor) -> Tensor:
     return x.sum(axis=1) * 0.0 + 1.0
+
+
+def check_hooks(kernel: Kernel, points: Float[np.ndarray, "M D"]) -> None:
+    """Refuse hooks that compute another kernel than `kernel` does, as inherited ones may."""
+    some = points[:_CHECKED_POINTS].astype(np.float64)
+    with computing_in(np.dtype(np.float64)):
+        wanted = [np.asarray(kernel(some, some)), np.asarray(kernel.diagonal(some))[:, None]]
+    graph = Graph()
+    X = graph.input("X", np.float64, *some.shape)
+    inputs = Inputs(X, graph.array(some), np.zeros((1, some.shape[1])), some.shape, exact=True)
+    graph.output("k", kernel.onnx_covariance(inputs), len(some), len(some))
+    graph.output("d", kernel.onnx_diagonal(inputs) * inputs.ones(), len(some), 1)
+    model = onnx.load_model_from_string(graph.content("check", ("fewknots", ""), {}))
+    found = ReferenceEvaluator(model).run(None, {"X": some})
+    for got, want in zip(found, wanted, strict=True):
+        if not np.allclose(got, want, rtol=1e-6, atol=1e-6 * np.abs(want).max()):
+            raise TypeError(
+                f"the ONNX operations of the kernel {kernel!r} compute other numbers than the "
+                "kernel. A class that changes the formula of the one it is made from must change "
+                "`onnx_covariance` and `onnx_diagonal`, too."
+            )

@@ -147,7 +147,7 @@ class Kernel:
                 ready[name] = value.prepared(spread, ard)
             elif isinstance(role, Positive):
                 each = role.one_per_input is not None and ready[role.one_per_input]
-                start = None if role.start is None else role.start(own_spread, each)
+                start = role.default if role.start is None else role.start(own_spread, each)
                 size = len(own_spread) if each else None
                 ready[name] = checked_parameter(self._label(name), value, start, size)
         return type(self)(**ready)

@@ -23,6 +23,7 @@ Start = Callable[[Float[np.ndarray, " D"], bool], Any]
 class Positive(NamedTuple):
     """A learned parameter."""
 
+    default: Any = None
     one_per_input: str | None = None  # the setting that says so; None: always a single number
     start: Start | None = None
     unit: int = 0
@@ -51,12 +52,13 @@ def positive(
     """Declare a parameter that is learned, and positive.
 
     one_per_input : name of a setting; where that is True, there is one number for each input.
-    start : for a default of None. `start(spread, each)` is where to begin, by the standard
-        deviations of the inputs: an array if `each` input has its own, else a single number.
+    start : where to begin if the value is None, instead of at the default: `start(spread, each)`,
+        by the standard deviations of the inputs, is an array if `each` input has its own, else a
+        single number.
     unit : the power of the input's unit that it is measured in, for reports: 1 for a length, -2
         for a variance per squared unit.
     """
-    role = Positive(one_per_input, start, unit)
+    role = Positive(default, one_per_input, start, unit)
     return dataclasses.field(default=default, metadata={_ROLE: role})
 
 
@@ -85,7 +87,7 @@ def _role(cls: type, field: Any) -> Role:
                 "it is chosen by the user, positive(1.0) if it is learned "
                 "(both from fewknots.kernels)."
             )
-        return Positive()
+        return Positive(None if field.default is dataclasses.MISSING else field.default)
     if isinstance(role, ColumnChoice) and field.name != "columns":
         raise TypeError(f"{label} chooses columns, so it must be called `columns`.")
     return role
