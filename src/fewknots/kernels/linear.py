@@ -51,7 +51,10 @@ class Linear(Kernel):
 
     def onnx_covariance(self, inputs: Any) -> Any:
         inputs = inputs.chosen(self.columns)
-        return (inputs.X * inputs.per_input(self.variance)) @ inputs.points().transposed()
+        weighted, points = inputs.X * inputs.per_input(self.variance), inputs.points().transposed()
+        # With one input the variance is a single factor, which onnxruntime would move into the
+        # matrix product, where it is rounded to float32.
+        return weighted * points if inputs.shape[1] == 1 else weighted @ points
 
     def onnx_diagonal(self, inputs: Any) -> Any:
         inputs = inputs.chosen(self.columns)
