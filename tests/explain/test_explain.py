@@ -21,7 +21,7 @@ from fewknots.explain import (
     without_names,
 )
 from fewknots.explain.history import clock, settled_range
-from fewknots.kernels import RBF, Constant, Linear, Matern32
+from fewknots.kernels import RBF, Constant, Linear, Matern32, Periodic, RationalQuadratic
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +64,31 @@ def test_relevance_is_the_priors_own_increment(moons, standardize, float64):
         across = jnp.diag(kernel(here, there))
         increments = kernel.diagonal(here) + kernel.diagonal(there) - 2 * across
         assert change[column] == pytest.approx(np.sqrt(np.mean(increments)), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        RationalQuadratic([0.5, 2.0], columns=[2, 0]),
+        Periodic(period=[3.0, 4.0, 5.0], lengthscale=1.5, variance=2.0),
+        Matern32(1.5, columns=[1]) + Linear([0.3, 0.1], columns=[0, 1]),
+    ],
+    ids=repr,
+)
+def test_relevance_of_other_kernels_and_of_chosen_columns(kernel, moons, float64):
+    """Against the covariances at the rows and one standard deviation beside them, as above."""
+    X, _ = moons
+    rows = _with_kernel(kernel, X)
+    relevance = kernel_relevance(rows)
+    assert relevance.per_input
+    kernel, Z = rows.classifier.kernel_, rows.classifier._standardiser(X)
+    here = jnp.asarray(Z)
+    for d in range(3):
+        there = here.at[:, d].add(Z[:, d].std())
+        across = jnp.diag(kernel(here, there))
+        increments = kernel.diagonal(here) + kernel.diagonal(there) - 2 * across
+        want = np.sqrt(np.maximum(np.mean(np.asarray(increments)), 0.0))
+        assert relevance.change[d] == pytest.approx(want, rel=1e-6, abs=1e-7)
 
 
 def test_relevance_of_products_and_of_kernels_without_ard(moons):

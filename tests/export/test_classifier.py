@@ -7,7 +7,16 @@ import pytest
 
 from fewknots import GPClassifier
 from fewknots.files import container
-from fewknots.kernels import KERNELS, RBF, Constant, Linear, Matern12, Matern52
+from fewknots.kernels import (
+    KERNELS,
+    RBF,
+    Constant,
+    Linear,
+    Matern12,
+    Matern52,
+    Periodic,
+    Polynomial,
+)
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -48,6 +57,32 @@ def compare(classifier, X, path, dtype):
     undecided = np.abs(wanted[:, 0] - 0.5) < 1e-4
     np.testing.assert_array_equal(labels[~undecided], classifier.predict(rows)[~undecided])
     return np.abs(found - wanted).max()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        RBF(columns=[2, 0]) + Linear(columns=[1]),
+        Periodic(columns=[1]) * Polynomial(degree=3, columns=[0, 2]) + Constant(0.5),
+    ],
+    ids=repr,
+)
+def test_chosen_columns(kernel, moons, tmp_path):
+    X, y = moons
+    classifier = quick(kernel).fit(X, y)
+    for dtype, tolerance in TOLERANCE.items():
+        assert compare(classifier, places(X), tmp_path / "m.onnx", dtype) < tolerance
+
+
+def test_an_inherited_hook_of_another_formula_is_refused(moons, tmp_path):
+    class Cauchy(RBF):
+        def correlation(self, r2):
+            return 1.0 / (1.0 + r2)
+
+    classifier = quick(Cauchy()).fit(*moons)
+    with pytest.raises(TypeError, match=r"operations of the kernel Cauchy\(.* other numbers"):
+        classifier.to_onnx(tmp_path / "m.onnx")
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("likelihood", ["probit", "logit"])

@@ -17,7 +17,10 @@ from fewknots.kernels import (
     Matern12,
     Matern32,
     Matern52,
+    Periodic,
+    Polynomial,
     Product,
+    RationalQuadratic,
     Sum,
     as_kernel,
 )
@@ -38,15 +41,87 @@ PAIRS = [
     (Constant(0.7), sk.ConstantKernel(0.7)),
     (Matern32(1.5) + Linear(1.0), sk.Matern(1.5, nu=1.5) + sk.DotProduct(sigma_0=0.0)),
     (RBF(1.5) * Linear(1.0) + 2.0, sk.RBF(1.5) * sk.DotProduct(sigma_0=0.0) + 2.0),
+    (RationalQuadratic(0.8, 2.0, alpha=0.6), 2.0 * sk.RationalQuadratic(0.8, alpha=0.6)),
+    (Polynomial(1.0, offset=0.49, degree=3), sk.DotProduct(sigma_0=0.7) ** 3),
+    (
+        RationalQuadratic(2.0, alpha=3.0) * Polynomial(1.0, offset=1.0),
+        sk.RationalQuadratic(2.0, alpha=3.0) * sk.DotProduct(sigma_0=1.0) ** 2,
+    ),
 ]
-KERNELS = [pair[0] for pair in PAIRS]
+# scikit-learn has no counterpart of these over several inputs, or over some
+BRUTE_FORCE = [
+    (
+        Periodic(period=[1.0, 2.0, 3.0], lengthscale=SCALES, variance=2.0),
+        lambda a, b: (
+            2.0 * np.exp(-2.0 * np.sum((np.sin(np.pi * (a - b) / [1.0, 2.0, 3.0]) / SCALES) ** 2))
+        ),
+    ),
+    (
+        RationalQuadratic(SCALES, 0.7, alpha=1.7),
+        lambda a, b: 0.7 * (1.0 + np.sum(((a - b) / SCALES) ** 2) / 3.4) ** -1.7,
+    ),
+    (
+        Polynomial(SCALES, offset=0.5, degree=2),
+        lambda a, b: (np.sum(SCALES * a * b) + 0.5) ** 2,
+    ),
+    (
+        RBF([0.5, 2.0], columns=[2, 0]) * Linear(3.0, columns=(1,)) + Periodic(columns=[1]),
+        lambda a, b: (
+            np.exp(-0.5 * (((a[2] - b[2]) / 0.5) ** 2 + ((a[0] - b[0]) / 2.0) ** 2))
+            * 3.0
+            * (a[1] * b[1])
+            + np.exp(-2.0 * np.sin(np.pi * (a[1] - b[1]) / 2.0) ** 2)
+        ),
+    ),
+    (Matern32(1.5, columns=np.array([1])), lambda a, b: sk.Matern(1.5, nu=1.5)([[a[1]]], [[b[1]]])),
+    (
+        Polynomial(2.0, offset=1.0, columns=[0]) + 0.5,
+        lambda a, b: (2.0 * a[0] * b[0] + 1.0) ** 2 + 0.5,
+    ),
+]
+KERNELS = [pair[0] for pair in PAIRS + BRUTE_FORCE]
 ids = [repr(kernel) for kernel in KERNELS]
 
 
-@pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=ids)
+@pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=ids[: len(PAIRS)])
 def test_matrix_and_diagonal_equal_scikit_learns(ours, theirs, float64):
     np.testing.assert_allclose(ours(jnp.asarray(A), jnp.asarray(B)), theirs(A, B), rtol=1e-13)
     np.testing.assert_allclose(ours.diagonal(jnp.asarray(A)), theirs.diag(A), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("ours", "formula"), BRUTE_FORCE, ids=ids[len(PAIRS) :])
+def test_matrix_and_diagonal_equal_the_formula(ours, formula, float64):
+    want = [[float(np.squeeze(formula(a, b))) for b in B] for a in A]
+    np.testing.assert_allclose(ours(jnp.asarray(A), jnp.asarray(B)), want, rtol=1e-12)
+    want = [float(np.squeeze(formula(a, a))) for a in A]
+    np.testing.assert_allclose(ours.diagonal(jnp.asarray(A)), want, rtol=1e-12)
+
+
+def test_periodic_equals_scikit_learns_along_one_input(float64):
+    ours = Periodic(period=0.7, lengthscale=1.3)
+    theirs = sk.ExpSineSquared(length_scale=1.3, periodicity=0.7)
+    want = theirs(A[:, :1], B[:, :1])
+    np.testing.assert_allclose(ours(jnp.asarray(A[:, :1]), jnp.asarray(B[:, :1])), want, rtol=1e-12)
+    one_of_three = Periodic(period=0.7, lengthscale=1.3, columns=[0])
+    np.testing.assert_allclose(one_of_three(jnp.asarray(A), jnp.asarray(B)), want, rtol=1e-12)
+    whole_periods = jnp.asarray(A[:, :1] + 0.7 * np.arange(7)[:, None])
+    np.testing.assert_allclose(ours(whole_periods, jnp.asarray(B[:, :1])), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "limit"),
+    [
+        (RationalQuadratic(SCALES, 2.0, alpha=1e9), RBF(SCALES, 2.0)),
+        (Polynomial(SCALES, offset=0.3, degree=1), Linear(SCALES) + 0.3),
+        (Polynomial(SCALES, offset=1e-12, degree=1), Linear(SCALES)),
+        # a period much longer than the rows spread: sin x = x
+        (Periodic(period=1e5, lengthscale=2e-5 * np.pi * SCALES), RBF(SCALES)),
+    ],
+    ids=repr,
+)
+def test_limits(kernel, limit, float64):
+    got, want = (k(jnp.asarray(A), jnp.asarray(B)) for k in (kernel, limit))
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-11)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=ids)
@@ -134,7 +209,9 @@ def test_names_mean_kernels():
     assert isinstance(kernel, Sum)
     assert isinstance(kernel.k1, Matern32)
     assert isinstance(kernel.k2, Product)
-    with pytest.raises(ValueError, match="unknown kernel 'periodic' in 'rbf \\+ periodic'"):
-        as_kernel("rbf + periodic")
+    kernel = as_kernel("rational_quadratic + periodic * polynomial")
+    assert [type(part) for part in kernel.parts()] == [RationalQuadratic, Periodic, Polynomial]
+    with pytest.raises(ValueError, match="unknown kernel 'spline' in 'rbf \\+ spline'"):
+        as_kernel("rbf + spline")
     with pytest.raises(TypeError, match="a kernel must be a fewknots kernel"):
         as_kernel(None)

@@ -72,6 +72,16 @@ def test_the_metric_is_the_kernels():
     np.testing.assert_array_equal(metric(Linear(), 3), np.ones(3))
 
 
+def test_inputs_that_the_kernel_does_not_look_at_tell_no_neighbours_apart():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    kernel = Matern32(lengthscale=np.array([2.0, 0.5]), columns=(2, 0))
+    scale = metric(kernel, 3)
+    for kind in (TreeSearch, BlockSearch):
+        found = kind(X, scale).nearest(X[:20], 5)
+        want = by_sorting(X[:, [2, 0]], X[:20, [2, 0]], np.array([2.0, 0.5]), 5)
+        np.testing.assert_array_equal(np.sort(found, axis=1), np.sort(want, axis=1))
+
+
 def test_a_part_of_the_rows_is_searched_by_their_own_numbers():
     X = RNG.normal(size=(1000, 3)).astype(np.float32)
     part = np.sort(RNG.choice(1000, 200, replace=False))

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from fewknots import GPClassifier
-from fewknots.kernels import RBF, Constant, Linear
+from fewknots.kernels import RBF, Constant, Linear, Periodic, Polynomial, RationalQuadratic
 from fewknots.report import write_report
 from fewknots.report.hyperparameters import formula, of_the_whole, per_input
 
@@ -109,7 +109,13 @@ def test_whatever_the_user_writes_stays_text(moons, tmp_path):
 
 @pytest.mark.parametrize(
     "kernel",
-    [RBF(ard=False), Linear(), RBF() * Linear() + Constant(), Constant()],
+    [
+        RBF(ard=False),
+        Linear(),
+        RBF() * Linear() + Constant(),
+        Constant(),
+        RationalQuadratic(columns=[0]) * Polynomial() + Periodic(columns=[1]),
+    ],
 )
 def test_every_kernel(kernel, moons, tmp_path):
     X, y = moons

@@ -33,7 +33,11 @@ Out = Annotated[
     typer.Option("--out", "-o", help="The model file; by default named after the first source."),
 ]
 Kernel = Annotated[
-    str, typer.Option(help='rbf, matern12, matern32, matern52, linear, or a sum: "rbf + linear".')
+    str,
+    typer.Option(
+        help="rbf, matern12, matern32, matern52, rational_quadratic, periodic, linear, polynomial, "
+        'or a sum: "rbf + linear".'
+    ),
 ]
 Inducing = Annotated[
     int | None,

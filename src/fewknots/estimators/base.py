@@ -224,7 +224,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         some = slice(None, None, max(1, len(X) // _ENOUGH_ROWS))
         spread = Standardiser.fitted(X[some], targets.weights[some]).scale
-        kernel = as_kernel(self.kernel).prepared(spread, self.ard)
+        names = getattr(self, "feature_names_in_", None)
+        kernel = as_kernel(self.kernel, names).prepared(spread, self.ard)
         Z = None
         if warm is not None:
             kernel = warm.kernel

@@ -54,7 +54,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     Parameters
     ----------
     kernel : kernel or str, default "rbf"
-        A kernel from `fewknots.kernels`, or names such as "matern32" or "matern32 + linear".
+        A kernel from `fewknots.kernels`, or names such as "matern32" or "matern32 + linear", or
+        one of your own (docs/extending.md). `RBF(columns=["age", "income"])` looks at some inputs.
         It sees the inputs standardised (see `standardize`). Parameters given are where learning
         starts, or what is used if `learn_kernel=False`.
     ard : bool, default True

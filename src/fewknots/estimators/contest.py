@@ -27,6 +27,7 @@ from sklearn.utils import check_random_state
 
 from ..exceptions import NumericalError
 from ..inference.sites import Rows
+from ..kernels import as_kernel
 from ..progress import Progress
 from ..scoring import difference_interval
 from ..stopping import Stopping, TimeLimit
@@ -118,7 +119,9 @@ class Contest:
         return self._crowned(best._replace(stopped=other.stopped), worse)
 
     def _compete(self, method: str, limit: TimeLimit | None, callback: "_Follow") -> Outcome:
+        names = getattr(self.estimator, "feature_names_in_", None)
         model = clone(self.estimator).set_params(
+            kernel=as_kernel(self.estimator.kernel, names),  # X comes without names
             method=method,
             max_time=None if limit is None else max(limit.seconds, _LEAST_TIME),
             callback=callback,

@@ -127,7 +127,8 @@ def _start(estimator: Any, rows: Rows, likelihood: Bernoulli, warm: Warm | None)
     else:
         some = slice(None, None, max(1, len(rows.y) // 10_000))
         spread = Standardiser.fitted(rows.X[some].astype(np.float64), rows.weights[some]).scale
-        kernel = as_kernel(estimator.kernel).prepared(spread, estimator.ard)
+        names = getattr(estimator, "feature_names_in_", None)
+        kernel = as_kernel(estimator.kernel, names).prepared(spread, estimator.ard)
     mean = _prior_mean(rows, kernel, likelihood) if estimator.learn_kernel else 0.0
     model = LocalModel(kernel, np.asarray(mean), np.asarray(1.0))
     if warm is not None and isinstance(warm.posterior, LocalPosterior):

@@ -280,7 +280,7 @@ def starting_model(
     estimator, table: Table, sample: Rows, likelihood, saved: Saved | None, warm, seed: int, dtype
 ) -> Model:
     """Kernel and inducing points as the sample suggests, or as they are known."""
-    kernel = as_kernel(estimator.kernel)
+    kernel = as_kernel(estimator.kernel, getattr(estimator, "feature_names_in_", None))
     if warm is not None:
         model = Model(warm.kernel, warm.posterior.points, likelihood)
     else:

@@ -6,6 +6,7 @@ before use, and every failure is a `ModelFileError` that says what is wrong: loa
 anything that a file brings along.
 """
 
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,16 @@ from ..exceptions import ModelFileError
 from ..files import container, model_format
 from ..files.container import shown
 from ..files.header_values import (
+    KernelClasses,
     check_fitted,
-    check_known,
+    classes_in,
     decode_arguments,
     decode_array,
     decode_kernel,
     encode_arguments,
     encode_array,
     encode_kernel,
+    kernel_classes,
     named,
     value_of,
 )
@@ -55,13 +58,20 @@ def loadable(*classes: "type[GPEstimator]") -> None:
 
 def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
     """Write a fitted estimator to one file."""
-    model_format.write(path, type(estimator), *contents(estimator), restored)
+    restore = partial(restored, known=known_kernels(estimator))
+    model_format.write(path, type(estimator), *contents(estimator), restore)
+
+
+def known_kernels(estimator: "GPEstimator") -> KernelClasses:
+    """Fewknots' kernels and those of the estimator, which `load` will be given, too."""
+    try:
+        return kernel_classes(classes_in(estimator.kernel) | classes_in(estimator.kernel_))
+    except ValueError as error:
+        raise ValueError(f"this model cannot be saved: {error}") from error
 
 
 def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arrays]:
     """What of a fitted estimator goes into a file."""
-    for kernel in (estimator.kernel, estimator.kernel_):
-        check_known(kernel)
     standardiser = estimator._standardiser
     arrays = {f"posterior.{k}": v for k, v in estimator.posterior_.arrays().items()}
     arrays |= {"standardiser.mean": standardiser.mean, "standardiser.scale": standardiser.scale}
@@ -90,10 +100,12 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
     return header, arrays
 
 
-def restored(header: container.Header, arrays: container.Arrays) -> "GPEstimator":
+def restored(
+    header: container.Header, arrays: container.Arrays, known: KernelClasses
+) -> "GPEstimator":
     """The estimator that header and arrays hold, nothing of them taken on trust."""
     cls = named("estimator", header["estimator"], _ESTIMATORS)
-    estimator = cls(**_of_the_model(decode_arguments(header["arguments"])))
+    estimator = cls(**_of_the_model(decode_arguments(header["arguments"], known)))
     if estimator.device not in DEVICES:
         raise ModelFileError(f"its device is {shown(estimator.device)}.")
     n_features = value_of(header, "n_features", int)
@@ -110,7 +122,7 @@ def restored(header: container.Header, arrays: container.Arrays) -> "GPEstimator
     )
     if not np.all(estimator._standardiser.scale > 0):
         raise ModelFileError("array 'standardiser.scale' is not positive.")
-    estimator.kernel_ = decode_kernel(header["kernel"])
+    estimator.kernel_ = decode_kernel(header["kernel"], known)
     check_fitted(estimator.kernel_, n_features)
     estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
     set_points(estimator)

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.neighbors import NearestNeighbors
 
+from ..kernels import scale_of_inputs
 from .unnamed_rows import check_kind
 
 
@@ -13,14 +14,15 @@ def distance_to_points(classifier: Any, X: Float[np.ndarray, "N D"]) -> Float[np
     """Distance from each row to the nearest inducing point, in lengthscales of the kernel.
 
     (For methods without inducing points: to the nearest training row. A kernel without a
-    lengthscale: in standard deviations of the inputs.) A row a lengthscale or two away from every
+    lengthscale: in standard deviations of the inputs. Inputs that the kernel does not look at do
+    not count.) A row a lengthscale or two away from every
     point is one about which the model has little but its prior.
     """
     if not hasattr(classifier, "kernel_"):
         check_kind(classifier, classifier=False)
-    scale = classifier.kernel_.input_scale()
+    points = np.asarray(classifier.posterior_.points, np.float64)  # standardised already
+    scale = scale_of_inputs(classifier.kernel_, points.shape[1], elsewhere=np.inf)
     scale = np.asarray(1.0 if scale is None else scale, np.float64)
     standardise = classifier._standardiser
-    points = np.asarray(classifier.posterior_.points, np.float64) / scale  # standardised already
-    nearest = NearestNeighbors(n_neighbors=1).fit(points)
+    nearest = NearestNeighbors(n_neighbors=1).fit(points / scale)
     return nearest.kneighbors(standardise(X) / scale)[0][:, 0]

@@ -20,7 +20,7 @@ from ..posterior import GaussianPosterior, MixturePosterior
 from ..version import __version__
 from .fitted_classifier import FittedClassifier
 from .graph import Graph, Tensor, side_by_side, square
-from .kernels import Inputs, covariance, diagonal
+from .kernels import Inputs, check_hooks
 from .links import probabilities
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def _marginals(
 
         μ(x) = k(x, Z) w,     σ²(x) = k(x, x) - Σ_i ± (B k(Z, x))_i².
     """
+    check_hooks(posterior.kernel, posterior.points)
     arrays = {name: array.astype(np.float64) for name, array in posterior.arrays().items()}
     shrink, projection = arrays["shrink"], arrays["projection"]
     means = np.atleast_2d(arrays["means" if "means" in arrays else "mean"])
@@ -87,12 +88,12 @@ def _marginals(
     centre = arrays["points"].mean(axis=0, keepdims=True)
     Z = graph.array(arrays["points"] - centre, dtype).cast(np.float64)
     inputs = Inputs(X, Z, centre, posterior.points.shape, exact=dtype == np.float64)
-    k = covariance(posterior.kernel, inputs)
+    k = posterior.kernel.onnx_covariance(inputs)
     signs = np.sign(shrink)[:, None]
     product = _dtype_of_product(posterior, B, signs, dtype)
     b = k.cast(product) @ graph.array(B.T, dtype).cast(product)
     explained = (square(b) @ signs).cast(np.float64)
-    return k @ w, (diagonal(posterior.kernel, inputs) - explained).maximum(0.0)
+    return k @ w, (posterior.kernel.onnx_diagonal(inputs) - explained).maximum(0.0)
 
 
 def _dtype_of_product(

@@ -197,6 +197,18 @@ class Tensor:
         """The largest of all values, a scalar."""
         return self.graph.apply("ReduceMax", self, keepdims=0)
 
+    def applied(self, operator: str) -> "Tensor":
+        """The result of an operation on each number, by ONNX's name of it: "Exp", "Sqrt"."""
+        return self.graph.apply(operator, self)
+
+    def beside(self, other: "Tensor") -> "Tensor":
+        """The columns of both, side by side."""
+        return side_by_side(self, other)
+
+    def take_columns(self, numbers: "tuple[int, ...]") -> "Tensor":
+        """Some of the columns, in this order."""
+        return self.graph.apply("Gather", self, self.graph.array(numbers, np.int64), axis=1)
+
     def columns(self, count: int) -> "list[Tensor]":
         """The columns one by one, each with a second axis of length 1."""
         return self.graph.apply_split("Split", self, count=count, axis=1)

@@ -1,8 +1,7 @@
-"""Kernels as ONNX operations in float64: k(x, z) for all rows x and points z, and k(x, x).
+"""What a kernel is given to write itself as ONNX operations in float64.
 
-onnxruntime runs one operation after the other over all N×M numbers, so there should be few of them.
-A kernel of distance is a function of q, the squared distance times a constant, in which the
-variance is part of the exponent.
+`kernel.onnx_covariance(inputs)` is k(x, z) for all rows x and points z, `kernel.onnx_diagonal` is
+k(x, x). Both are arithmetic on the tensors of `Inputs`, so a kernel needs no ONNX to be imported.
 
 Squared distances must not be differences of large numbers. Up to 32 inputs they are, where all
 digits are wanted, sums of squared differences, as in `kernels/stationary.py`. Otherwise they are
@@ -10,16 +9,20 @@ digits are wanted, sums of squared differences, as in `kernels/stationary.py`. O
 than float32 has.
 """
 
-import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import onnx
 from jaxtyping import Float
+from onnx.reference import ReferenceEvaluator
 
-from ..kernels import RBF, Constant, Kernel, Linear, Matern12, Matern32, Matern52, Product, Sum
-from ..kernels.stationary import MOST_INPUTS_FOR_DIFFERENCES, Stationary
-from .graph import Tensor, exp, side_by_side, sqrt, square
+from ..kernels import Kernel
+from ..kernels.stationary import MOST_INPUTS_FOR_DIFFERENCES
+from ..numerics.precision import computing_in
+from .graph import Graph, Tensor, side_by_side, square
+
+_CHECKED_POINTS = 5
 
 
 class Inputs(NamedTuple):
@@ -31,87 +34,73 @@ class Inputs(NamedTuple):
     shape: tuple[int, int]  # of Z
     exact: bool  # whether squared distances shall have all digits
 
+    def points(self) -> Tensor:
+        """The points as they are."""
+        return self.Z + self.centre
 
-def covariance(kernel: Kernel, inputs: Inputs) -> Tensor:
-    """The N×M matrix of k(x_n, z_m)."""
-    if isinstance(kernel, Sum):
-        return covariance(kernel.k1, inputs) + covariance(kernel.k2, inputs)
-    if isinstance(kernel, Product):
-        return covariance(kernel.k1, inputs) * covariance(kernel.k2, inputs)
-    if isinstance(kernel, Stationary):
-        factor, value = _OF_DISTANCE[type(kernel)]
-        scale = _per_input(kernel.lengthscale, inputs) / math.sqrt(factor)
-        return value(_squared_distance(inputs, scale), math.log(kernel.variance))
-    if isinstance(kernel, Linear):
-        points = (inputs.Z + inputs.centre).transposed()
-        return (inputs.X * _per_input(kernel.variance, inputs)) @ points
-    if isinstance(kernel, Constant):
-        return _ones(inputs.X) @ np.full((1, inputs.shape[0]), kernel.variance)
-    raise TypeError(f"ONNX export does not know the kernel {type(kernel).__name__}.")
+    def chosen(self, columns: tuple[int, ...] | None) -> "Inputs":
+        """Some of the columns; with None, all."""
+        if columns is None:
+            return self
+        X, Z = (tensor.take_columns(columns) for tensor in (self.X, self.Z))
+        shape = (self.shape[0], len(columns))
+        return self._replace(X=X, Z=Z, centre=self.centre[:, list(columns)], shape=shape)
 
+    def mapped(self, function: Callable[[Tensor], Tensor], n_inputs: int) -> "Inputs":
+        """Functions of the inputs in their place, `n_inputs` of them."""
+        X, Z = function(self.X), function(self.points())
+        centre = np.zeros((1, n_inputs))
+        return self._replace(X=X, Z=Z, centre=centre, shape=(self.shape[0], n_inputs))
 
-def diagonal(kernel: Kernel, inputs: Inputs) -> Tensor:
-    """k(x_n, x_n) as a column, or a single number if it is the same for all rows."""
-    if isinstance(kernel, Sum):
-        return diagonal(kernel.k1, inputs) + diagonal(kernel.k2, inputs)
-    if isinstance(kernel, Product):
-        return diagonal(kernel.k1, inputs) * diagonal(kernel.k2, inputs)
-    if isinstance(kernel, Linear):
-        return (square(inputs.X) * _per_input(kernel.variance, inputs)).sum(axis=1)
-    if isinstance(kernel, Stationary | Constant):
-        return inputs.X.graph.number(float(kernel.variance), inputs.X.dtype)
-    raise TypeError(f"ONNX export does not know the kernel {type(kernel).__name__}.")
+    def squared_distance(self, scale: Float[np.ndarray, "..."]) -> Tensor:
+        """The N×M matrix of Σ_d (x_nd - z_md)² / scale_d²."""
+        n_inputs = self.shape[1]
+        scale = self.per_input(scale)
+        x, z = (self.X - self.centre) / scale, self.Z / scale
+        if self.exact and n_inputs <= MOST_INPUTS_FOR_DIFFERENCES:
+            rows, points = x.columns(n_inputs), z.columns(n_inputs)
+            total = square(rows[0] - points[0].transposed())
+            for row, point in zip(rows[1:], points[1:], strict=True):
+                total = total + square(row - point.transposed())  # two N×M arrays at a time, not D
+            return total
+        of_rows = side_by_side(x, square(x).sum(axis=1), _ones(x))
+        of_points = side_by_side(-2.0 * z, _ones(z), square(z).sum(axis=1))
+        return (of_rows @ of_points.transposed()).maximum(0.0)  # rounding alone can go below zero
 
+    def per_input(self, parameter: Any) -> Float[np.ndarray, "1 D"]:
+        """A parameter of the kernel as a row, one value for each input."""
+        value = np.asarray(parameter, np.float64)
+        return np.broadcast_to(value, (self.shape[1],))[None, :]
 
-def _squared_distance(inputs: Inputs, scale: Float[np.ndarray, "1 D"]) -> Tensor:
-    n_inputs = inputs.shape[1]
-    x, z = (inputs.X - inputs.centre) / scale, inputs.Z / scale
-    if inputs.exact and n_inputs <= MOST_INPUTS_FOR_DIFFERENCES:
-        rows, points = x.columns(n_inputs), z.columns(n_inputs)
-        total = square(rows[0] - points[0].transposed())
-        for row, point in zip(rows[1:], points[1:], strict=True):
-            total = total + square(row - point.transposed())  # two N×M arrays at a time, not D
-        return total
-    of_rows = side_by_side(x, square(x).sum(axis=1), _ones(x))
-    of_points = side_by_side(-2.0 * z, _ones(z), square(z).sum(axis=1))
-    return (of_rows @ of_points.transposed()).maximum(0.0)  # rounding alone can go below zero
+    def number(self, value: Any) -> Tensor:
+        """A number that is the same for all rows."""
+        return self.X.graph.number(float(value), self.X.dtype)
 
-
-def _per_input(parameter, inputs: Inputs) -> Float[np.ndarray, "1 D"]:
-    """A parameter of the kernel as a row, one value for each input."""
-    value = np.asarray(parameter, np.float64)
-    return np.broadcast_to(value, (inputs.shape[1],))[None, :]
+    def ones(self) -> Tensor:
+        """A column of ones, one for each row."""
+        return _ones(self.X)
 
 
 def _ones(x: Tensor) -> Tensor:
-    """A column of ones, one for each row of x."""
     return x.sum(axis=1) * 0.0 + 1.0
 
 
-# --- kernels of distance, from q = factor · r² and the logarithm of the variance ------------------
-
-
-def _rbf(q: Tensor, log_variance: float) -> Tensor:
-    return exp(log_variance - q)
-
-
-def _matern12(q: Tensor, log_variance: float) -> Tensor:
-    return exp(log_variance - sqrt(q))
-
-
-def _matern32(q: Tensor, log_variance: float) -> Tensor:
-    s = sqrt(q)
-    return (1.0 + s) * exp(log_variance - s)
-
-
-def _matern52(q: Tensor, log_variance: float) -> Tensor:
-    s = sqrt(q)
-    return (1.0 + s + q / 3.0) * exp(log_variance - s)
-
-
-_OF_DISTANCE: dict[type[Kernel], tuple[float, Callable[[Tensor, float], Tensor]]] = {
-    RBF: (0.5, _rbf),
-    Matern12: (1.0, _matern12),
-    Matern32: (3.0, _matern32),
-    Matern52: (5.0, _matern52),
-}
+def check_hooks(kernel: Kernel, points: Float[np.ndarray, "M D"]) -> None:
+    """Refuse hooks that compute another kernel than `kernel` does, as inherited ones may."""
+    some = points[:_CHECKED_POINTS].astype(np.float64)
+    with computing_in(np.dtype(np.float64)):
+        wanted = [np.asarray(kernel(some, some)), np.asarray(kernel.diagonal(some))[:, None]]
+    graph = Graph()
+    X = graph.input("X", np.float64, *some.shape)
+    inputs = Inputs(X, graph.array(some), np.zeros((1, some.shape[1])), some.shape, exact=True)
+    graph.output("k", kernel.onnx_covariance(inputs), len(some), len(some))
+    graph.output("d", kernel.onnx_diagonal(inputs) * inputs.ones(), len(some), 1)
+    model = onnx.load_model_from_string(graph.content("check", ("fewknots", ""), {}))
+    found = ReferenceEvaluator(model).run(None, {"X": some})
+    for got, want in zip(found, wanted, strict=True):
+        if not np.allclose(got, want, rtol=1e-6, atol=1e-6 * np.abs(want).max()):
+            raise TypeError(
+                f"the ONNX operations of the kernel {kernel!r} compute other numbers than the "
+                "kernel. A class that changes the formula of the one it is made from must change "
+                "`onnx_covariance` and `onnx_diagonal`, too."
+            )

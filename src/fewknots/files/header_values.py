@@ -1,13 +1,13 @@
 """Arguments, kernels and small arrays as JSON, and back with nothing taken on trust.
 
-Kernels are looked up by name in a fixed table, and dtypes must be ones that this module writes.
+Kernels are looked up by name in a table of classes, fewknots' own and those that the user passes to
+`load`, and dtypes must be ones that this module writes.
 What a file says about sizes is compared with what it holds before anything of that size is made.
 """
 
-import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any
 
@@ -16,9 +16,11 @@ import numpy as np
 from ..exceptions import ModelFileError
 from ..kernels import KERNELS, Kernel, Product, Sum
 from ..kernels.combine import Pair
+from ..kernels.fields import ColumnChoice, Positive, Setting
 from .container import shown
 
-_KERNEL_CLASSES = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
+KernelClasses = Mapping[str, type[Kernel]]
+_OWN_KERNELS: KernelClasses = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
 _MOST_KERNEL_PARTS = 100  # sums and products included: they nest, and so do calls
 _DATE_DTYPE = re.compile(r"<[mM]8\[\d{0,4}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 _ARRAY_DTYPE = re.compile(rf"\|b1|[<|][iu][1248]|<f[248]|<U\d{{1,6}}|object|{_DATE_DTYPE.pattern}")
@@ -48,23 +50,35 @@ def encode_kernel(kernel: Kernel) -> dict[str, Any]:
         raise ValueError(
             f"a kernel of {parts} parts cannot be saved: {_MOST_KERNEL_PARTS} is the most."
         )
-    fields = {f.name: _encode(getattr(kernel, f.name)) for f in dataclasses.fields(kernel)}  # type: ignore[arg-type]
+    values = kernel.get_params(deep=False)
+    if kernel.columns is None:
+        values.pop("columns", None)  # older versions do not know the field
+    fields = {name: _encode(value) for name, value in values.items()}
     return {"class": type(kernel).__name__, "fields": fields}
 
 
-def check_known(kernel: Any) -> None:
-    """Refuse to save a kernel with a part that is no class of ours, whatever its name."""
+def kernel_classes(kernels: Iterable[type[Kernel]]) -> KernelClasses:
+    """Fewknots' own classes and these by their names, each of which must mean one class."""
+    known = dict(_OWN_KERNELS)
+    for cls in kernels:
+        if not (isinstance(cls, type) and issubclass(cls, Kernel)):
+            raise TypeError(f"kernels must hold classes of kernels, got {cls!r}.")
+        if known.setdefault(cls.__name__, cls) is not cls:
+            other = known[cls.__name__]
+            raise ValueError(
+                f"fewknots has no kernel {cls.__qualname__} of {cls.__module__} but another one of "
+                f"that name, {other.__qualname__} of {other.__module__}. A file holds no more than "
+                "a kernel's name: rename your class."
+            )
+    return known
+
+
+def classes_in(kernel: Any) -> set[type[Kernel]]:
+    """The classes of a kernel and of its inner kernels; none for a text or a number."""
     if not isinstance(kernel, Kernel):
-        return
-    cls = type(kernel)
-    if _KERNEL_CLASSES.get(cls.__name__) is not cls:
-        raise ValueError(
-            f"this model cannot be saved: fewknots has no kernel {cls.__qualname__} of "
-            f"{cls.__module__}, so no `load` could read it. Use sums and products of the kernels "
-            "in fewknots.kernels."
-        )
-    for part in kernel.get_params(deep=False).values():
-        check_known(part)
+        return set()
+    inner = kernel.get_params(deep=False).values()
+    return {type(kernel)}.union(*map(classes_in, inner))
 
 
 def encode_array(array: np.ndarray) -> dict[str, Any]:
@@ -101,17 +115,27 @@ def _encode(value: Any) -> Any:
 # --- and back -------------------------------------------------------------------------------------
 
 
-def decode_arguments(encoded: dict[str, Any]) -> dict[str, Any]:
+def decode_arguments(encoded: dict[str, Any], known: KernelClasses) -> dict[str, Any]:
     """Constructor arguments as they were."""
-    return {name: _decode(value) for name, value in encoded.items()}
+    return {name: _decode(value, known) for name, value in encoded.items()}
 
 
-def decode_kernel(encoded: Any) -> Kernel:
+def decode_kernel(encoded: Any, known: KernelClasses) -> Kernel:
     """A kernel whose parts are kernels; its parameters are still to be checked."""
     if _count_encoded_parts(encoded) > _MOST_KERNEL_PARTS:
         raise ModelFileError(f"its kernel has more than {_MOST_KERNEL_PARTS} parts.")
-    cls = named("kernel", encoded["class"], _KERNEL_CLASSES)
-    kernel = cls(**{name: _decode(value) for name, value in encoded["fields"].items()})
+    name = encoded["class"]
+    if not isinstance(name, str) or name not in known:
+        raise ModelFileError(
+            f"this fewknots has no kernel {shown(name)}. If it is a class of your own, name it: "
+            "fewknots.load(path, kernels=[ThatClass])."
+        )
+    cls = known[name]
+    fields = {name: _decode(value, known) for name, value in encoded["fields"].items()}
+    for name, value in fields.items():
+        if isinstance(cls.roles.get(name), ColumnChoice) and value is not None:
+            fields[name] = tuple(np.ravel(value).tolist())
+    kernel = cls(**fields)
     if isinstance(kernel, Pair) and not all(isinstance(k, Kernel) for k in (kernel.k1, kernel.k2)):
         raise ModelFileError(f"a part of its {cls.__name__} is not a kernel.")
     return kernel
@@ -135,16 +159,16 @@ def decode_array(encoded: dict[str, Any]) -> np.ndarray:
 
 def check_fitted(kernel: Kernel, n_features: int) -> None:
     """Every parameter of the kernel is there: positive numbers, one or one for each input."""
-    for name, value in kernel.get_params(deep=False).items():
-        label = f"{type(kernel).__name__}.{name}"
+    for name, role in kernel.roles.items():
+        value, label = getattr(kernel, name), f"{type(kernel).__name__}.{name}"
         if isinstance(value, Kernel):
             check_fitted(value, n_features)
-        elif name == "ard":
-            if not isinstance(value, bool):
-                raise ModelFileError(f"{label} is {shown(value)}, not true or false.")
-        elif not (isinstance(value, float) or getattr(value, "dtype", np.dtype(bool)).kind == "f"):
+        elif isinstance(role, Setting):
+            if type(value) is not role.kind:
+                raise ModelFileError(f"{label} is {shown(value)}, not a {role.kind.__name__}.")
+        elif isinstance(role, Positive) and not _is_float(value):
             raise ModelFileError(f"{label} is {shown(value)}, not a number or an array of numbers.")
-    kernel.prepared(np.ones(n_features))  # checks signs and shapes
+    kernel.prepared(np.ones(n_features))  # checks signs, shapes and columns
 
 
 def named(what: str, name: Any, known: Mapping[str, Any]) -> Any:
@@ -162,13 +186,17 @@ def value_of(mapping: Any, name: str, kind: type) -> Any:
     return value
 
 
-def _decode(encoded: Any) -> Any:
+def _is_float(value: Any) -> bool:
+    return isinstance(value, float) or getattr(value, "dtype", np.dtype(bool)).kind == "f"
+
+
+def _decode(encoded: Any, known: KernelClasses) -> Any:
     if not isinstance(encoded, dict):
         return encoded
     if "kernel" in encoded:
-        return decode_kernel(encoded["kernel"])
+        return decode_kernel(encoded["kernel"], known)
     if "dict" in encoded:
-        return {_decode_key(key): _decode(value) for key, value in encoded["dict"]}
+        return {_decode_key(key): _decode(value, known) for key, value in encoded["dict"]}
     return decode_array(encoded["array"])
 
 
@@ -188,9 +216,8 @@ def _are_plain(values: list[Any]) -> bool:
 
 
 def _count_parts(kernel: Kernel) -> int:
-    if not isinstance(kernel, Pair):
-        return 1
-    return 1 + _count_parts(kernel.k1) + _count_parts(kernel.k2)
+    inner = kernel.get_params(deep=False).values()
+    return 1 + sum(_count_parts(part) for part in inner if isinstance(part, Kernel))
 
 
 def _count_encoded_parts(encoded: Any) -> int:

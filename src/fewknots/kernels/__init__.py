@@ -1,9 +1,12 @@
 """Covariance functions, and their sums and products."""
 
 from .base import Kernel
+from .columns import scale_of_inputs
 from .combine import KERNELS, Product, Sum, as_kernel
-from .linear import Constant, Linear
-from .stationary import RBF, Matern12, Matern32, Matern52
+from .fields import column_choice, positive, setting
+from .linear import Constant, Linear, Polynomial
+from .periodic import Periodic
+from .stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic
 
 __all__ = [
     "KERNELS",
@@ -14,7 +17,14 @@ __all__ = [
     "Matern12",
     "Matern32",
     "Matern52",
+    "Periodic",
+    "Polynomial",
     "Product",
+    "RationalQuadratic",
     "Sum",
     "as_kernel",
+    "column_choice",
+    "positive",
+    "scale_of_inputs",
+    "setting",
 ]

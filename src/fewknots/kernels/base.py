@@ -1,36 +1,65 @@
-"""What every kernel is: a covariance, its diagonal, positive parameters, and scikit-learn's
-`get_params` / `set_params`.
+"""What every kernel is: a covariance, its diagonal, parameters, and scikit-learn's `get_params` /
+`set_params`.
 
-A kernel is a small dataclass and a JAX pytree. Its leaves are its parameters, all positive, so
-`jax.tree.map(jnp.log, kernel)` is the same kernel in the unconstrained coordinates that the
-optimisers work in. A parameter left at None is chosen from the data by `prepared`.
+A kernel is a small dataclass and a JAX pytree. Its leaves are its learned parameters, all positive,
+so `jax.tree.map(jnp.log, kernel)` is the same kernel in the unconstrained coordinates that the
+optimisers work in. What each field is, fields.py says. A parameter left at None is chosen from the
+data by `prepared`.
+
+A kernel must say its matrix (`__call__`) and its diagonal. The other methods are hooks with a
+default, for those who use kernels: training and the neighbour search (`input_scale`), explanations
+(`moved`) and ONNX (`onnx_covariance`, `onnx_diagonal`). docs/extending.md shows one from outside.
 """
 
 import dataclasses
-from typing import Any, dataclass_transform
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, dataclass_transform
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from ..numerics import pytrees
 from ..numerics.arrays import AnyArray
+from . import columns as column_choices
+from .fields import (
+    ColumnChoice,
+    Positive,
+    Role,
+    Setting,
+    checked_parameter,
+    checked_setting,
+    column_choice,
+    positive,
+    roles_of,
+    setting,
+)
 
 
-@dataclass_transform(eq_default=False)
+class Moved(NamedTuple):
+    """E k(x, x), E k(x, x') and E k(x', x') for a step from x to x' along each input."""
+
+    still: Float[np.ndarray, " D"]
+    across: Float[np.ndarray, " D"]
+    moved: Float[np.ndarray, " D"]
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(positive, setting, column_choice))
 class Kernel:
     """Base of all kernels; `kernel(A, B)` is the matrix k(a_i, b_j)."""
 
+    roles: ClassVar[dict[str, Role]]
+    columns: Any = None  # a kernel over chosen columns declares a field of this name
+
     def __init_subclass__(cls, **options: Any) -> None:
-        """Every subclass becomes a dataclass and a pytree; `ard` is structure, not a leaf."""
+        """Every subclass becomes a dataclass and a pytree, its learned parameters the leaves."""
         super().__init_subclass__(**options)
         dataclasses.dataclass(eq=False, repr=False)(cls)
-        names = [field.name for field in dataclasses.fields(cls)]  # type: ignore[arg-type]
-        pytrees.register(
-            cls,
-            leaves=tuple(name for name in names if name != "ard"),
-            structure=tuple(name for name in names if name == "ard"),
-        )
+        cls.roles = roles_of(cls)
+        leaves = tuple(name for name, role in cls.roles.items() if isinstance(role, Positive))
+        structure = tuple(name for name in cls.roles if name not in leaves)
+        pytrees.register(cls, leaves, structure)
 
     def __call__(
         self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
@@ -41,16 +70,90 @@ class Kernel:
         """k(a_i, a_i), without the matrix."""
         raise NotImplementedError
 
+    # --- hooks ------------------------------------------------------------------------------------
+
+    def input_scale(self) -> Float[AnyArray, "..."] | None:
+        """The distance over which the function bends, per chosen input; None if it has none.
+
+        Neighbours are searched in units of it, and inducing points are moved in units of it.
+        """
+        return None
+
+    def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
+        """What `explain.kernel_relevance` asks: covariances of rows a step apart.
+
+        `mean` and `step` are mean and standard deviation of the rows. By default the row is the
+        mean, which is exact for every kernel of differences.
+        """
+        there = jnp.asarray(mean + np.diag(step))
+        here = jnp.asarray(mean[None])
+        still = np.asarray(self.diagonal(here), np.float64) * np.ones(len(step))
+        across = np.asarray(self(here, there), np.float64)[0]
+        return Moved(still, across, np.asarray(self.diagonal(there), np.float64))
+
+    def onnx_covariance(self, inputs: Any) -> Any:
+        """The N×M matrix of k(x_n, z_m) as operations of ONNX (`inputs`: export/kernels.py)."""
+        raise TypeError(no_onnx(self, "onnx_covariance"))
+
+    def onnx_diagonal(self, inputs: Any) -> Any:
+        """k(x_n, x_n) as a column, or a single number if it is the same for all rows."""
+        raise TypeError(no_onnx(self, "onnx_diagonal"))
+
+    # --- fields -----------------------------------------------------------------------------------
+
+    def parts(self) -> "list[Kernel]":
+        """The kernels without inner kernels that this one is made of, in their order."""
+        inner = [v for v in self.get_params(deep=False).values() if isinstance(v, Kernel)]
+        return [part for kernel in inner for part in kernel.parts()] if inner else [self]
+
+    def chosen(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, "N d"]:
+        """The columns of A that this kernel looks at."""
+        if self.columns is None:
+            return A
+        numbers = column_choices.checked(self._label("columns"), self.columns, A.shape[1])
+        return A[:, np.asarray(numbers)]
+
+    def numbered(self, names: Sequence[str]) -> "Kernel":
+        """A copy whose columns, chosen by these names, are chosen by number."""
+        values = self.get_params(deep=False)
+        for name, value in values.items():
+            if isinstance(value, Kernel):
+                values[name] = value.numbered(names)
+        if self.columns is not None:
+            label = self._label("columns")
+            values["columns"] = column_choices.numbered(label, self.columns, names)
+        return type(self)(**values)
+
     def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
-        """A copy with every parameter a checked float array, ready to be optimised.
+        """A copy with every field checked and every parameter a float array, ready to be optimised.
 
         `spread` is each input's standard deviation: what is None gets its value from it.
         """
-        raise NotImplementedError
+        ready: dict[str, Any] = {}
+        own_spread = spread
+        for name, role in self.roles.items():
+            value, label = getattr(self, name), self._label(name)
+            if isinstance(role, Setting):
+                ready[name] = checked_setting(label, role.kind, value)
+            elif isinstance(role, ColumnChoice) and value is not None:
+                ready[name] = column_choices.checked(label, value, len(spread))
+                own_spread = spread[list(ready[name])]
+        for switch in {r.one_per_input for r in self.roles.values() if isinstance(r, Positive)}:
+            if switch is not None:
+                ready[switch] = bool(ard and ready[switch])
+        for name, role in self.roles.items():
+            value = getattr(self, name)
+            if isinstance(value, Kernel):
+                ready[name] = value.prepared(spread, ard)
+            elif isinstance(role, Positive):
+                each = role.one_per_input is not None and ready[role.one_per_input]
+                start = role.default if role.start is None else role.start(own_spread, each)
+                size = len(own_spread) if each else None
+                ready[name] = checked_parameter(self._label(name), value, start, size)
+        return type(self)(**ready)
 
-    def input_scale(self) -> Float[AnyArray, "..."] | None:
-        """The distance over which the function bends, per input; None if it has none."""
-        return None
+    def _label(self, field: str) -> str:
+        return f"{type(self).__name__}.{field}"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments, and with `deep` those of inner kernels as `k1__name`."""
@@ -108,33 +211,10 @@ class Kernel:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-def one_per_input(kernel: Kernel, ard: bool) -> bool:
-    """Whether this part of a kernel has a parameter for each input."""
-    if not isinstance(kernel.ard, bool | np.bool_):  # type: ignore[attr-defined]
-        label = f"{type(kernel).__name__}.ard"
-        raise ValueError(f"{label} must be True or False, got {kernel.ard!r}.")  # type: ignore[attr-defined]
-    return bool(ard and kernel.ard)  # type: ignore[attr-defined]
-
-
-def positive_parameter(
-    kernel: Kernel, name: str, default: Any, size: int | None
-) -> Float[np.ndarray, "..."]:
-    """The parameter as a checked array: of `size` values if given, otherwise a single one."""
-    value = getattr(kernel, name)
-    label = f"{type(kernel).__name__}.{name}"
-    plain = value.item() if isinstance(value, np.generic) else value
-    try:
-        array = np.asarray(default if value is None else value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{label} must be a number or an array, got {plain!r}.") from None
-    if not np.all(np.isfinite(array)) or np.any(array <= 0):
-        raise ValueError(f"{label} must be positive and finite, got {plain!r}.")
-    if array.ndim > 1 or (array.ndim == 1 and array.size not in (1, size)):
-        wanted = "one value" if size is None else f"one value or {size}, one per input"
-        raise ValueError(f"{label} must have {wanted}, got an array of shape {array.shape}.")
-    if size is None:
-        return array.reshape(())
-    return np.broadcast_to(array, (size,)).copy()
+def no_onnx(kernel: Kernel, hook: str) -> str:
+    """The message of a kernel without a hook for ONNX."""
+    name = type(kernel).__name__
+    return f"ONNX export does not know the kernel {name}: the class has no method `{hook}`."
 
 
 def _short(value: Any) -> str:

@@ -1,5 +1,6 @@
 """Sums and products of kernels, by `+` and `*`, and kernels by name."""
 
+from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
@@ -7,16 +8,20 @@ import numpy as np
 from jaxtyping import Float
 
 from ..numerics.arrays import AnyArray
-from .base import Kernel
-from .linear import Constant, Linear
-from .stationary import RBF, Matern12, Matern32, Matern52
+from .base import Kernel, Moved
+from .linear import Constant, Linear, Polynomial
+from .periodic import Periodic
+from .stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic
 
 KERNELS: dict[str, type[Kernel]] = {
     "rbf": RBF,
     "matern12": Matern12,
     "matern32": Matern32,
     "matern52": Matern52,
+    "rational_quadratic": RationalQuadratic,
+    "periodic": Periodic,
     "linear": Linear,
+    "polynomial": Polynomial,
     "constant": Constant,
 }
 
@@ -27,24 +32,35 @@ class Pair(Kernel):
     k1: Any
     k2: Any
 
-    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
-        return type(self)(self.k1.prepared(spread, ard), self.k2.prepared(spread, ard))
+    def joined(self, one: Any, other: Any) -> Any:
+        """What the values of the two kernels make together."""
+        raise NotImplementedError
 
-    def input_scale(self) -> Float[AnyArray, "..."] | None:
-        scale = self.k1.input_scale()
-        return self.k2.input_scale() if scale is None else scale
+    def __call__(
+        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    ) -> Float[AnyArray, "N M"]:
+        return self.joined(self.k1(A, B), self.k2(A, B))
+
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
+        return self.joined(self.k1.diagonal(A), self.k2.diagonal(A))
+
+    def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
+        """For a product this takes its factors as independent."""
+        both = zip(self.k1.moved(step, mean), self.k2.moved(step, mean), strict=True)
+        return Moved(*(self.joined(one, other) for one, other in both))
+
+    def onnx_covariance(self, inputs: Any) -> Any:
+        return self.joined(self.k1.onnx_covariance(inputs), self.k2.onnx_covariance(inputs))
+
+    def onnx_diagonal(self, inputs: Any) -> Any:
+        return self.joined(self.k1.onnx_diagonal(inputs), self.k2.onnx_diagonal(inputs))
 
 
 class Sum(Pair):
     """k(a, b) = k1(a, b) + k2(a, b): a function that is the sum of two independent ones."""
 
-    def __call__(
-        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
-    ) -> Float[AnyArray, "N M"]:
-        return self.k1(A, B) + self.k2(A, B)
-
-    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
-        return self.k1.diagonal(A) + self.k2.diagonal(A)
+    def joined(self, one: Any, other: Any) -> Any:
+        return one + other
 
     def __repr__(self) -> str:
         return f"{self.k1!r} + {self.k2!r}"
@@ -53,22 +69,20 @@ class Sum(Pair):
 class Product(Pair):
     """k(a, b) = k1(a, b) · k2(a, b)."""
 
-    def __call__(
-        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
-    ) -> Float[AnyArray, "N M"]:
-        return self.k1(A, B) * self.k2(A, B)
-
-    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
-        return self.k1.diagonal(A) * self.k2.diagonal(A)
+    def joined(self, one: Any, other: Any) -> Any:
+        return one * other
 
     def __repr__(self) -> str:
         return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in (self.k1, self.k2))
 
 
-def as_kernel(value: Any) -> Kernel:
-    """The kernel that a kernel, a number (a constant) or a text such as "rbf + linear" means."""
+def as_kernel(value: Any, names: Iterable[str] | None = None) -> Kernel:
+    """The kernel that a kernel, a number (a constant) or a text such as "rbf + linear" means.
+
+    names : of the columns; a kernel's choice of columns by name becomes one by number.
+    """
     if isinstance(value, Kernel):
-        return value
+        return value if names is None else value.numbered(list(names))
     if isinstance(value, str):
         return _parse(value)
     if isinstance(value, int | float) and not isinstance(value, bool):

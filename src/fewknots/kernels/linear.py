@@ -1,4 +1,4 @@
-"""Kernels without distance: linear functions, and a constant."""
+"""Kernels without distance: a constant, linear functions, and polynomials."""
 
 from typing import Any
 
@@ -7,7 +7,13 @@ import numpy as np
 from jaxtyping import Float
 
 from ..numerics.arrays import AnyArray
-from .base import Kernel, one_per_input, positive_parameter
+from .base import Kernel, Moved
+from .columns import over_inputs
+from .fields import column_choice, positive, setting
+
+
+def _one_over_squares(spread: Float[np.ndarray, " D"], each: bool) -> Any:
+    return 1.0 / (len(spread) * spread**2) if each else 1.0 / np.sum(spread**2)
 
 
 class Linear(Kernel):
@@ -16,34 +22,88 @@ class Linear(Kernel):
     variance : positive number, one per input, or None (from the data: 1/D over each input's
         own variance, so that k(a, a) is about 1).
     ard : one variance per input, or a single one for all.
+    columns : names or numbers of the inputs that it looks at, or None for all.
     """
 
-    variance: Any = None
-    ard: bool = True
+    variance: Any = positive(None, one_per_input="ard", start=_one_over_squares, unit=-2)
+    ard: bool = setting(True)
+    columns: Any = column_choice()
 
     def __call__(
         self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
     ) -> Float[AnyArray, "N M"]:
+        A, B = self.chosen(A), self.chosen(B)
         return (A * self._weights(A)) @ B.T
 
     def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
+        A = self.chosen(A)
         return jnp.sum(jnp.square(A) * self._weights(A), axis=1)
 
     def _weights(self, A):
         return 1.0 / A.shape[1] if self.variance is None else self.variance
 
-    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
-        per_input = one_per_input(self, ard)
-        size = len(spread)
-        default = 1.0 / (size * spread**2) if per_input else 1.0 / np.sum(spread**2)
-        variance = positive_parameter(self, "variance", default, size if per_input else None)
-        return type(self)(variance=variance, ard=per_input)
+    def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
+        """E x_d² = s_d² + m_d², the mean over the rows and not the value at their mean."""
+        variance = over_inputs(self, np.asarray(self.variance, np.float64), len(step), 0.0)
+        still = np.sum(variance * (np.square(step) + np.square(mean))) * np.ones(len(step))
+        lean = variance * step * mean
+        return Moved(still, still + lean, still + 2.0 * lean + variance * np.square(step))
+
+    def onnx_covariance(self, inputs: Any) -> Any:
+        inputs = inputs.chosen(self.columns)
+        weighted, points = inputs.X * inputs.per_input(self.variance), inputs.points().transposed()
+        # With one input the variance is a single factor, which onnxruntime would move into the
+        # matrix product, where it is rounded to float32.
+        return weighted * points if inputs.shape[1] == 1 else weighted @ points
+
+    def onnx_diagonal(self, inputs: Any) -> Any:
+        inputs = inputs.chosen(self.columns)
+        return (inputs.X * inputs.X * inputs.per_input(self.variance)).sum(axis=1)
+
+
+class Polynomial(Linear):
+    """k(a, b) = (Σ_d variance_d a_d b_d + offset)^degree: polynomials up to that degree.
+
+    offset : positive number; the smaller, the more the highest power prevails.
+    degree : whole number, not learned. With 1 it is a Linear kernel plus a Constant.
+    """
+
+    offset: Any = positive(1.0)
+    degree: int = setting(2)
+
+    def __call__(
+        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    ) -> Float[AnyArray, "N M"]:
+        return (super().__call__(A, B) + self.offset) ** self.degree
+
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
+        return (super().diagonal(A) + self.offset) ** self.degree
+
+    def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
+        """From the linear part's means: E(l + c)^degree taken as (E l + c)^degree."""
+        return Moved(
+            *((part + float(self.offset)) ** self.degree for part in super().moved(step, mean))
+        )
+
+    def onnx_covariance(self, inputs: Any) -> Any:
+        return _power(super().onnx_covariance(inputs) + float(self.offset), self.degree)
+
+    def onnx_diagonal(self, inputs: Any) -> Any:
+        return _power(super().onnx_diagonal(inputs) + float(self.offset), self.degree)
+
+
+def _power(x: Any, degree: int) -> Any:
+    """x^degree by products: a power of a negative number is what ONNX leaves open."""
+    result = x
+    for _ in range(degree - 1):
+        result = result * x
+    return result
 
 
 class Constant(Kernel):
     """k(a, b) = variance: an unknown level, shared by all points."""
 
-    variance: Any = 1.0
+    variance: Any = positive(1.0)
 
     def __call__(
         self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
@@ -53,5 +113,8 @@ class Constant(Kernel):
     def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         return self.variance * jnp.ones(A.shape[0], A.dtype)
 
-    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
-        return type(self)(variance=positive_parameter(self, "variance", 1.0, None))
+    def onnx_covariance(self, inputs: Any) -> Any:
+        return inputs.ones() @ np.full((1, inputs.shape[0]), self.variance)
+
+    def onnx_diagonal(self, inputs: Any) -> Any:
+        return inputs.number(self.variance)

@@ -4,6 +4,7 @@ They differ in ρ alone. With `ard=True` (the default) there is one lengthscale 
 ("automatic relevance determination": an input that does not matter gets a long one).
 """
 
+import math
 from typing import Any
 
 import jax
@@ -13,13 +14,19 @@ from jax import lax
 from jaxtyping import Float
 
 from ..numerics.arrays import AnyArray
-from ..numerics.elementary import exp, not_below_zero
-from .base import Kernel, one_per_input, positive_parameter
+from ..numerics.elementary import exp, log1p, not_below_zero
+from .base import Kernel, Moved, no_onnx
+from .columns import over_inputs
+from .fields import column_choice, positive, setting
 
 # Up to this many inputs squared distances are sums of squared differences: exact, also for
 # nearly equal points. Above, the product form is many times faster and, after centring, good
 # to about 1e-16 of the largest squared distance.
 MOST_INPUTS_FOR_DIFFERENCES = 32
+
+
+def _typical_distance(spread: Float[np.ndarray, " D"], each: bool) -> Any:
+    return spread * np.sqrt(len(spread)) if each else np.sqrt(np.sum(spread**2))
 
 
 class Stationary(Kernel):
@@ -29,11 +36,13 @@ class Stationary(Kernel):
         times each input's standard deviation).
     variance : positive number, k(a, a).
     ard : one lengthscale per input, or a single one for all.
+    columns : names or numbers of the inputs that it looks at, or None for all.
     """
 
-    lengthscale: Any = None
-    variance: Any = 1.0
-    ard: bool = True
+    lengthscale: Any = positive(None, one_per_input="ard", start=_typical_distance, unit=1)
+    variance: Any = positive(1.0)
+    ard: bool = setting(True)
+    columns: Any = column_choice()
 
     def correlation(self, r2: Float[AnyArray, "N M"]) -> Float[AnyArray, "N M"]:
         """ρ as a function of r²."""
@@ -42,6 +51,7 @@ class Stationary(Kernel):
     def __call__(
         self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
     ) -> Float[AnyArray, "N M"]:
+        A, B = self.chosen(A), self.chosen(B)
         scale = A.shape[1] ** 0.5 if self.lengthscale is None else self.lengthscale
         scale = jnp.asarray(scale, A.dtype)
         return self.variance * self.correlation(squared_distance(A, B, scale))
@@ -49,27 +59,44 @@ class Stationary(Kernel):
     def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         return self.variance * jnp.ones(A.shape[0], A.dtype)
 
-    def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
-        per_input = one_per_input(self, ard)
-        size = len(spread)
-        default = spread * np.sqrt(size) if per_input else np.sqrt(np.sum(spread**2))
-        return type(self)(
-            lengthscale=positive_parameter(
-                self, "lengthscale", default, size if per_input else None
-            ),
-            variance=positive_parameter(self, "variance", 1.0, None),
-            ard=per_input,
-        )
-
     def input_scale(self) -> Float[AnyArray, "..."] | None:
         return self.lengthscale
+
+    def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
+        """From r² = s_d²/ℓ_d² itself: 1 - ρ of a long lengthscale is a small difference."""
+        lengthscale = np.asarray(self.lengthscale, np.float64)
+        r2 = np.square(step / over_inputs(self, lengthscale, len(step), np.inf))
+        still = float(self.variance) * np.ones(len(step))
+        correlation = np.asarray(self.correlation(jnp.asarray(r2[None])), np.float64)[0]
+        return Moved(still, still * correlation, still)
+
+    # In ONNX the variance is part of the exponent, and a factor of r² part of the scale:
+    # onnxruntime runs one operation after the other over all N×M numbers, so there should be few.
+    onnx_factor = 1.0
+
+    def onnx_value(self, q: Any, log_variance: float) -> Any:
+        """Variance · ρ as ONNX operations on q = onnx_factor · r²."""
+        raise TypeError(no_onnx(self, "onnx_value"))
+
+    def onnx_covariance(self, inputs: Any) -> Any:
+        scale = np.asarray(self.lengthscale, np.float64) / math.sqrt(self.onnx_factor)
+        q = inputs.chosen(self.columns).squared_distance(scale)
+        return self.onnx_value(q, math.log(self.variance))
+
+    def onnx_diagonal(self, inputs: Any) -> Any:
+        return inputs.number(self.variance)
 
 
 class RBF(Stationary):
     """ρ(r) = exp(-r²/2): smooth functions."""
 
+    onnx_factor = 0.5
+
     def correlation(self, r2):
         return exp(-0.5 * r2)
+
+    def onnx_value(self, q, log_variance):
+        return (log_variance - q).applied("Exp")
 
 
 class Matern12(Stationary):
@@ -78,21 +105,52 @@ class Matern12(Stationary):
     def correlation(self, r2):
         return exp(-_distance(r2))
 
+    def onnx_value(self, q, log_variance):
+        return (log_variance - q.applied("Sqrt")).applied("Exp")
+
 
 class Matern32(Stationary):
     """ρ(r) = (1 + √3 r) exp(-√3 r): once differentiable."""
+
+    onnx_factor = 3.0
 
     def correlation(self, r2):
         s = 3.0**0.5 * _distance(r2)
         return (1.0 + s) * exp(-s)
 
+    def onnx_value(self, q, log_variance):
+        s = q.applied("Sqrt")
+        return (1.0 + s) * (log_variance - s).applied("Exp")
+
 
 class Matern52(Stationary):
     """ρ(r) = (1 + √5 r + 5r²/3) exp(-√5 r): twice differentiable."""
 
+    onnx_factor = 5.0
+
     def correlation(self, r2):
         s = 5.0**0.5 * _distance(r2)
         return (1.0 + s + s**2 / 3.0) * exp(-s)
+
+    def onnx_value(self, q, log_variance):
+        s = q.applied("Sqrt")
+        return (1.0 + s + q / 3.0) * (log_variance - s).applied("Exp")
+
+
+class RationalQuadratic(Stationary):
+    """ρ(r) = (1 + r²/(2α))^(-α): RBF kernels of many lengthscales, mixed.
+
+    alpha : positive number. Small: lengthscales of all sizes; large: nearly a single one (RBF).
+    """
+
+    alpha: Any = positive(1.0)
+
+    def correlation(self, r2):
+        return exp(-self.alpha * log1p(r2 / (2.0 * self.alpha)))
+
+    def onnx_value(self, q, log_variance):
+        alpha = float(self.alpha)
+        return (log_variance - alpha * (1.0 + q / (2.0 * alpha)).applied("Log")).applied("Exp")
 
 
 def _distance(r2: Float[AnyArray, "N M"]) -> Float[AnyArray, "N M"]:

@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, Int
 from scipy.spatial import cKDTree
 
 from ..data.blocks import padded, row_slices
-from ..kernels import Kernel
+from ..kernels import Kernel, scale_of_inputs
 from ..numerics.precision import compiled, current_platform, for_platform
 
 # A learned metric leaves few inputs that matter, and a tree looks at those: with 54 (covtype) it is
@@ -37,6 +37,7 @@ _FEW_QUERIES = 64
 _CHUNK = 64
 _MOST_DISTANCES = {"cpu": 2**25, "gpu": 2**28}  # at a time
 _QUERY_BLOCKS = (16, 256)
+_NO_DISTANCE = 1e30  # a scale in which all rows are alike; finite, for scales are divided
 _MOVED_FAR = float(np.log(1.5))
 
 
@@ -50,8 +51,11 @@ class Search(Protocol):
 
 
 def metric(kernel: Kernel, n_features: int) -> Float[np.ndarray, " D"]:
-    """The distance over which the kernel's functions bend, per input; 1 if it does not say."""
-    scale = kernel.input_scale()
+    """The distance over which the kernel's functions bend, per input; 1 if it does not say.
+
+    Inputs that it does not look at do not tell neighbours apart.
+    """
+    scale = scale_of_inputs(kernel, n_features, elsewhere=_NO_DISTANCE)
     return np.broadcast_to(np.asarray(1.0 if scale is None else scale, np.float64), n_features)
 
 

@@ -120,8 +120,9 @@ def _prior_variance(evidence: Evidence, X: np.ndarray) -> float:
 
 
 def _unit(evidence: Evidence) -> str:
-    lengthscale = evidence.classifier.kernel_.input_scale()
-    return "standard deviations" if lengthscale is None else "lengthscales"
+    parts = evidence.classifier.kernel_.parts()
+    has_lengthscale = any(part.input_scale() is not None for part in parts)
+    return "lengthscales" if has_lengthscale else "standard deviations"
 
 
 def _how_many(shown: int, rows: int) -> str:

@@ -5,31 +5,39 @@ lengthscale ℓ is ℓ · scale there; a linear part's variance is that of a slo
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from ..kernels import Kernel, Linear, Product, Sum
+from ..kernels import Kernel, Product, Sum
+from ..kernels.columns import over_inputs
+from ..kernels.fields import Positive
+
+_PER_UNIT = {1: "", 0: "", -1: " per unit", -2: " per unit²"}  # by the power that a field declares
 
 
 def per_input(kernel: Kernel, scale: Float[np.ndarray, " D"]) -> dict[str, Float[np.ndarray, " D"]]:
-    """A column for each parameter that belongs to inputs, by a name such as "RBF lengthscale"."""
+    """A column for each parameter that belongs to inputs, by a name such as "RBF lengthscale".
+
+    NaN where a part of the kernel does not look at an input.
+    """
     found: dict[str, Float[np.ndarray, " D"]] = {}
-    for name, part in _parts(kernel):
-        if isinstance(part, Linear):
-            found[f"{name} variance per unit²"] = np.asarray(part.variance, float) / scale**2
-        elif (lengthscale := part.input_scale()) is not None:
-            found[f"{name} lengthscale"] = np.asarray(lengthscale, float) * scale
+    for name, part, role in _parameters(kernel):
+        if role.one_per_input is not None:
+            value = np.asarray(getattr(part, name), float)
+            of_inputs = over_inputs(part, value, len(scale), np.nan)
+            found[f"{_named(kernel, part)} {name}{_PER_UNIT[role.unit]}"] = (
+                of_inputs * scale**role.unit
+            )
     return found
 
 
 def of_the_whole(kernel: Kernel) -> dict[str, float]:
-    """The variances that belong to no single input: those of the latent function itself."""
+    """The parameters that belong to no single input, as the variance of the latent function."""
     return {
-        f"{name} variance": float(part.variance)
-        for name, part in _parts(kernel)
-        if not isinstance(part, Linear)
+        f"{_named(kernel, part)} {name}": float(getattr(part, name))
+        for name, part, role in _parameters(kernel)
+        if role.one_per_input is None
     }
 
 
@@ -45,20 +53,16 @@ def formula(kernel: Kernel) -> str:
     return type(kernel).__name__
 
 
-def _parts(kernel: Kernel) -> list[tuple[str, Any]]:
-    """The parts without inner kernels; where two are of one kind they are numbered."""
-    leaves = list(_leaves(kernel))
-    kinds = [type(leaf).__name__ for leaf in leaves]
-    named = []
-    for place, (kind, leaf) in enumerate(zip(kinds, leaves, strict=True)):
-        number = f" {kinds[: place + 1].count(kind)}" if kinds.count(kind) > 1 else ""
-        named.append((kind + number, leaf))
-    return named
+def _parameters(kernel: Kernel) -> Iterator[tuple[str, Kernel, Positive]]:
+    """Every learned parameter: its name, the part of the kernel that has it, what it is."""
+    for part in kernel.parts():
+        for name, role in part.roles.items():
+            if isinstance(role, Positive):
+                yield name, part, role
 
 
-def _leaves(kernel: Kernel) -> Iterator[Kernel]:
-    if isinstance(kernel, Sum | Product):
-        yield from _leaves(kernel.k1)
-        yield from _leaves(kernel.k2)
-    else:
-        yield kernel
+def _named(kernel: Kernel, part: Kernel) -> str:
+    """The part's class; where several parts are of one class they are numbered."""
+    alike = [other for other in kernel.parts() if type(other) is type(part)]
+    number = next(i for i, other in enumerate(alike, 1) if other is part)
+    return type(part).__name__ + (f" {number}" if len(alike) > 1 else "")

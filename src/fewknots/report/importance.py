@@ -1,5 +1,7 @@
 """Which columns matter: one ranking, by what predictions lose without a column."""
 
+import numpy as np
+
 from ..explain.relevance import has_ard
 from .axes import Axes, figure
 from .evidence import Evidence
@@ -98,7 +100,7 @@ def kernel_detail(evidence: Evidence) -> Markup | None:
         for feature in range(one.features.start, one.features.stop)
     ]
     rows = [
-        [name, evidence.rows.names[c], *(float(values[c]) for values in parameters.values())]
+        [name, evidence.rows.names[c], *(_value(values[c]) for values in parameters.values())]
         for name, c in features[:_LISTED]
     ]
     caption = "The kernel's parameters, in the units of the inputs"
@@ -106,6 +108,10 @@ def kernel_detail(evidence: Evidence) -> Markup | None:
         caption += f" (the first {len(rows)}; {left_out:,} more)"
     listed = table(caption, ["Column", "Input of the model", *parameters], rows)
     return join([heading, element("p", meaning, class_="note"), listed])
+
+
+def _value(parameter: float) -> float | str:
+    return "not used" if np.isnan(parameter) else float(parameter)
 
 
 def leading_sentence(evidence: Evidence) -> Markup:

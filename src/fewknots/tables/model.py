@@ -7,6 +7,7 @@ value of the target is predicted, and two simple models to compare with (baselin
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from ..estimators import GPClassifier, saved_model
 from ..exceptions import ModelFileError
 from ..files import model_format
 from ..files.container import Arrays, Header
+from ..files.header_values import KernelClasses
 from .baselines import Baselines
 from .learned_rows import LearnedRows
 from .recipe import Labels, Recipe
@@ -147,12 +149,13 @@ class TableModel:
         if self.learned is not None:
             header["table"]["learned_rows"] = self.learned.header()
             arrays |= {f"{_LEARNED}{name}": a for name, a in self.learned.arrays().items()}
-        model_format.write(path, type(self), header, arrays, TableModel.restored)
+        restore = partial(TableModel.restored, known=saved_model.known_kernels(self.classifier))
+        model_format.write(path, type(self), header, arrays, restore)
 
     @classmethod
-    def restored(cls, header: Header, arrays: Arrays) -> "TableModel":
+    def restored(cls, header: Header, arrays: Arrays, known: KernelClasses) -> "TableModel":
         """Read what `save` wrote, trusting none of it."""
-        classifier, table = saved_model.restored(header, arrays), header["table"]
+        classifier, table = saved_model.restored(header, arrays, known), header["table"]
         if not isinstance(classifier, GPClassifier):
             raise ModelFileError("it has a recipe for tables, but is no classifier.")
         recipe = Recipe.from_header(field(table, "recipe", dict))

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..kernels import Kernel
+from ..kernels import Kernel, scale_of_inputs
 from ..likelihoods import Likelihood
 from ..numerics.arrays import AnyArray
 
@@ -51,7 +51,8 @@ def encode(model: Model, learned: Learned, moving_unit: bool = True) -> tuple[Na
     moving_unit : whether Z is in units of the lengthscales as they are, or as they are here.
     """
     free: Named = {}
-    frozen: Named = {} if moving_unit else {"unit": _unit(model.kernel)}
+    unit = 1.0 if model.Z is None else _unit(model.kernel, model.Z)
+    frozen: Named = {} if moving_unit else {"unit": unit}
     for name in ("kernel", "likelihood"):
         part = getattr(model, name)
         if getattr(learned, name) and jax.tree.leaves(part):
@@ -59,7 +60,7 @@ def encode(model: Model, learned: Learned, moving_unit: bool = True) -> tuple[Na
         else:
             frozen[name] = part
     if learned.Z and model.Z is not None:
-        free["Z"] = model.Z / _unit(model.kernel)
+        free["Z"] = model.Z / unit
     else:
         frozen["Z"] = model.Z
     return free, frozen
@@ -71,9 +72,10 @@ def decode(free: Named, frozen: Named) -> Model:
         frozen[name] if name in frozen else jax.tree.map(jnp.exp, free[name])
         for name in ("kernel", "likelihood")
     )
-    unit = frozen["unit"] if "unit" in frozen else _unit(kernel)
-    Z = frozen["Z"] if "Z" in frozen else free["Z"] * unit
-    return Model(kernel, Z, likelihood)
+    if "Z" in frozen:
+        return Model(kernel, frozen["Z"], likelihood)
+    unit = frozen["unit"] if "unit" in frozen else _unit(kernel, free["Z"])
+    return Model(kernel, free["Z"] * unit, likelihood)
 
 
 def limits(free: Named) -> tuple[Named, Named]:
@@ -89,6 +91,6 @@ def limits(free: Named) -> tuple[Named, Named]:
     return lowest, highest
 
 
-def _unit(kernel: Kernel) -> Float[AnyArray, "..."] | float:
-    scale = kernel.input_scale()
+def _unit(kernel: Kernel, Z: Float[AnyArray, "M D"]) -> Float[AnyArray, "..."] | float:
+    scale = scale_of_inputs(kernel, Z.shape[1], elsewhere=1.0)
     return 1.0 if scale is None else scale

@@ -1,0 +1,91 @@
+r"""The periodic kernel: functions that repeat themselves.
+
+Wind each input around a circle of circumference `period`: u(x) = (cos 2πx/p, sin 2πx/p). Two points
+on it are |u(a) - u(b)| = 2 |sin(π(a - b)/p)| apart, so an RBF kernel of u is
+
+    k(a, b) = variance · exp(-½ Σ_d |u(a_d) - u(b_d)|² / ℓ_d²)
+            = variance · exp(-2 Σ_d sin²(π(a_d - b_d)/p_d) / ℓ_d²),                             (1)
+
+MacKay's periodic kernel, and positive definite because the RBF kernel is. It is computed in the
+first form, whose distances and gradients are those of stationary.py.
+"""
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..numerics.arrays import AnyArray
+from ..numerics.elementary import exp
+from .base import Kernel
+from .fields import column_choice, positive, setting
+from .stationary import squared_distance
+
+
+def _root_of_count(spread: Float[np.ndarray, " D"], each: bool) -> float:
+    return math.sqrt(len(spread))
+
+
+def _two_deviations(spread: Float[np.ndarray, " D"], each: bool) -> Any:
+    return 2.0 * spread if each else 2.0 * float(np.mean(spread))
+
+
+class Periodic(Kernel):
+    """k(a, b) = variance · exp(-2 Σ_d sin²(π(a_d - b_d)/period_d) / lengthscale_d²).
+
+    period : positive number, one per input, or None (two standard deviations). In the units that
+        the kernel sees: with `standardize=True` a week is 7 / (standard deviation in days). The
+        evidence has many maxima in the period, so begin near the right one.
+    lengthscale : positive number, one per input, or None (√D). Without unit: about 1 makes one
+        wave in a period, less makes finer ones.
+    variance : positive number, k(a, a).
+    ard : one period and lengthscale per input, or a single one for all.
+    columns : names or numbers of the inputs that it looks at, or None for all.
+    """
+
+    period: Any = positive(None, one_per_input="ard", start=_two_deviations, unit=1)
+    lengthscale: Any = positive(None, one_per_input="ard", start=_root_of_count)
+    variance: Any = positive(1.0)
+    ard: bool = setting(True)
+    columns: Any = column_choice()
+
+    def __call__(
+        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    ) -> Float[AnyArray, "N M"]:
+        A, B = self.chosen(A), self.chosen(B)
+        scale = A.shape[1] ** 0.5 if self.lengthscale is None else self.lengthscale
+        scale = jnp.broadcast_to(jnp.asarray(scale, A.dtype), (A.shape[1],))
+        r2 = squared_distance(self._wound(A), self._wound(B), jnp.concatenate([scale, scale]))
+        return self.variance * exp(-0.5 * r2)
+
+    def _wound(self, A):
+        """u(x) of (1): all cosines, then all sines."""
+        period = jnp.asarray(2.0 if self.period is None else self.period, A.dtype)
+        angle = A * (2.0 * math.pi / period)
+        return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=1)
+
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
+        return self.variance * jnp.ones(A.shape[0], A.dtype)
+
+    def input_scale(self) -> Float[AnyArray, "..."] | None:
+        """Of near points: 2 sin²(πr/p)/ℓ² is about ½ r²/s² with s = pℓ/2π."""
+        if self.period is None or self.lengthscale is None:
+            return None
+        return self.period * self.lengthscale / (2.0 * math.pi)
+
+    def onnx_covariance(self, inputs: Any) -> Any:
+        inputs = inputs.chosen(self.columns)
+        turns = 2.0 * math.pi / inputs.per_input(self.period)
+
+        def wound(x):  # onnxruntime has no cosine in float64
+            angle = x * turns
+            return (angle + 0.5 * math.pi).applied("Sin").beside(angle.applied("Sin"))
+
+        scale = inputs.per_input(self.lengthscale)[0] * math.sqrt(2.0)
+        q = inputs.mapped(wound, 2 * inputs.shape[1]).squared_distance(np.r_[scale, scale])
+        return (math.log(self.variance) - q).applied("Exp")
+
+    def onnx_diagonal(self, inputs: Any) -> Any:
+        return inputs.number(self.variance)
