@@ -111,7 +111,7 @@ def fit_files(
         far = TableReader(files, task, recipe, labels, _UNWATCHED)  # it goes to the workers
         _fit_on_cluster(classifier, far, rows_of_files, held_out_split, run, watch)
     elif in_memory:
-        if classifier._way(len(sample.y)).plan is not None:
+        if classifier._fit_plan(len(sample.y)).plan is not None:
             classifier.set_params(**run.for_minibatches())
         elif run.resume:
             warn(
