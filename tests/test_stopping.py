@@ -254,9 +254,11 @@ CONTEST = """
     import os, signal, sys, threading, time, warnings
     import numpy as np
     from fewknots import GPClassifier, InterruptedFitWarning
+    from fewknots.estimators import contest
 
+    contest.FEWEST_ROWS = 400  # a contest on few rows is over sooner, and no other
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(2200, 3))
+    X = rng.normal(size=(500, 3))
     y = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=len(X)) > 1
 
     def fit(share, whole):

@@ -1,4 +1,4 @@
-"""method="auto" above 2000 rows: the better of two methods on held-out rows."""
+"""method="auto" above 2000 rows (here 900): the better of two methods on held-out rows."""
 
 import itertools
 import time
@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from fewknots import GPClassifier, load
-from fewknots.estimators import contest
-from fewknots.estimators.contest import FEWEST_ROWS, competes, held_out
+from fewknots.estimators import contest, methods
+from fewknots.estimators.contest import competes, held_out
 
 RNG = np.random.default_rng(0)
-N = FEWEST_ROWS + 500
+N = 1200
 
 
 CENTRES = RNG.normal(size=(N // 5, 3))
@@ -31,8 +31,16 @@ def plane(n=N):
     return X, np.where(X.sum(axis=1) + RNG.normal(size=n) > 0, "up", "down")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def contests_of_few_rows():
+    """What is shown here shows with half the rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(contest, "FEWEST_ROWS", 900)
+        yield
+
+
 @pytest.fixture(scope="module")
-def among_heaps():
+def among_heaps(contests_of_few_rows):
     return GPClassifier(random_state=0).fit(*heaps())
 
 
@@ -89,8 +97,10 @@ def ticking_clock(monkeypatch):
 
 def test_a_short_time_is_shared_and_a_run_can_be_taken_up(ticking_clock, monkeypatch, tmp_path):
     """Neither may use up what is meant for both; each keeps itself in a folder of its own."""
-    monkeypatch.setattr(contest, "_ENOUGH_STEPS", 20)  # a hundred on all these rows take a minute
-    X, y = plane(20_500)
+    monkeypatch.setattr(contest, "_ENOUGH_STEPS", 20)
+    for module in (contest, methods):  # only what learns by minibatches has checkpoints
+        monkeypatch.setattr(module, "MOST_ROWS_FULL_BATCH", 3_000)
+    X, y = plane(3_500)
     options = {"random_state": 0, "max_time": 30, "checkpoint": tmp_path}
     clf = GPClassifier(**options).fit(X, y)
     assert clf.contest_["sparse_kl"] < 0.6  # it has learned something
@@ -127,7 +137,7 @@ def test_names_of_columns_survive():
 def test_who_asks_for_one_gets_that_one(asked):
     assert competes(GPClassifier(), N)
     assert not competes(GPClassifier(**asked), N)
-    assert not competes(GPClassifier(), FEWEST_ROWS)
+    assert not competes(GPClassifier(), contest.FEWEST_ROWS)
 
 
 def test_a_number_of_neighbours_asks_for_neighbours():
