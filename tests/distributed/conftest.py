@@ -2,6 +2,7 @@
 
 import os
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +30,13 @@ def rows(n=N, seed=0):
 def cut(X, y, partitions):
     size = -(-len(X) // partitions)
     return da.from_array(X, chunks=(size, X.shape[1])), da.from_array(y, chunks=size)
+
+
+def pytest_collection_modifyitems(items):
+    """Whatever is in this folder is marked, and can be left out: -m "not cluster"."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("cluster")
 
 
 @pytest.fixture(autouse=True, scope="session")
