@@ -254,9 +254,10 @@ CONTEST = """
     import os, signal, sys, threading, time, warnings
     import numpy as np
     from fewknots import GPClassifier, InterruptedFitWarning
-    from fewknots.estimators import contest
+    from fewknots.estimators import contest, local_fits
 
-    contest.FEWEST_ROWS = 400  # a contest on few rows is over sooner, and no other
+    # A contest on few rows, in small batches and among few neighbours is over sooner, and no other.
+    contest.FEWEST_ROWS, local_fits._BATCH, local_fits._NEIGHBORS = 400, 64, {"cpu": 16}
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     y = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=len(X)) > 1
@@ -265,7 +266,8 @@ CONTEST = """
         moments = []
         timer = threading.Timer(share * whole, os.kill, (os.getpid(), signal.SIGINT))
         timer.daemon = True
-        clf = GPClassifier(random_state=0, callback=lambda now: moments.append(now) and False)
+        note = lambda now: moments.append(now) and False
+        clf = GPClassifier(tol=1e-3, random_state=0, callback=note)
         outcome = "not heard"
         started = time.perf_counter()
         try:
@@ -295,6 +297,7 @@ CONTEST = """
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_wherever_it_comes_in_a_contest():
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CONTEST)],

@@ -50,12 +50,12 @@ def small_samples():
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory):
-    """Environment variables of processes, whose programs are compiled once for all."""
+def compiled():
+    """Environment variables of processes, whose programs are compiled once for the whole suite."""
     return {
         "OMP_NUM_THREADS": "1",
         "XLA_FLAGS": os.environ["XLA_FLAGS"],  # products must be rounded as in this process
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("programs")),
+        "JAX_COMPILATION_CACHE_DIR": os.environ["JAX_COMPILATION_CACHE_DIR"],
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, [_source(), os.environ.get("PYTHONPATH")])),
     }

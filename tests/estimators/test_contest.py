@@ -11,6 +11,8 @@ from fewknots import GPClassifier, load
 from fewknots.estimators import contest, methods
 from fewknots.estimators.contest import competes, held_out
 
+from ..contests import small_contests
+
 RNG = np.random.default_rng(0)
 N = 1200
 
@@ -33,9 +35,7 @@ def plane(n=N):
 
 @pytest.fixture(autouse=True, scope="module")
 def contests_of_few_rows():
-    """What is shown here shows with half the rows."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contest, "FEWEST_ROWS", 900)
+    with small_contests(900):
         yield
 
 
@@ -44,6 +44,7 @@ def among_heaps(contests_of_few_rows):
     return GPClassifier(random_state=0).fit(*heaps())
 
 
+@pytest.mark.slow
 def test_neighbours_win_where_structure_is_fine(among_heaps):
     clf = among_heaps
     assert clf.method_ == "local"
@@ -54,6 +55,7 @@ def test_neighbours_win_where_structure_is_fine(among_heaps):
     assert clf.get_params()["method"] == "auto"
 
 
+@pytest.mark.slow
 def test_inducing_points_win_where_it_is_smooth():
     X, y = plane()
     clf = GPClassifier(random_state=0).fit(X, y)
@@ -62,6 +64,7 @@ def test_inducing_points_win_where_it_is_smooth():
     assert clf.evidence_is_bound_
 
 
+@pytest.mark.slow
 def test_the_winner_can_be_kept(among_heaps, tmp_path):
     among_heaps.save(tmp_path / "model")
     X, _ = heaps(50)
@@ -72,6 +75,7 @@ def test_the_winner_can_be_kept(among_heaps, tmp_path):
     assert again.stored_rows_ == among_heaps.stored_rows_ == N
 
 
+@pytest.mark.slow
 def test_a_win_has_an_interval(among_heaps):
     gain, nlp = among_heaps.contest_gain_, among_heaps.contest_
     assert gain["nlp"] == pytest.approx(nlp["sparse_kl"] - nlp["local"], rel=1e-12)
@@ -95,12 +99,13 @@ def ticking_clock(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: 0.125 * next(readings))
 
 
+@pytest.mark.slow
 def test_a_short_time_is_shared_and_a_run_can_be_taken_up(ticking_clock, monkeypatch, tmp_path):
     """Neither may use up what is meant for both; each keeps itself in a folder of its own."""
     monkeypatch.setattr(contest, "_ENOUGH_STEPS", 20)
     for module in (contest, methods):  # only what learns by minibatches has checkpoints
-        monkeypatch.setattr(module, "MOST_ROWS_FULL_BATCH", 3_000)
-    X, y = plane(3_500)
+        monkeypatch.setattr(module, "MOST_ROWS_FULL_BATCH", 5_000)
+    X, y = plane(5_500)
     options = {"random_state": 0, "max_time": 30, "checkpoint": tmp_path}
     clf = GPClassifier(**options).fit(X, y)
     assert clf.contest_["sparse_kl"] < 0.6  # it has learned something
