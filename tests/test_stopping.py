@@ -258,6 +258,7 @@ CONTEST = """
 
     # A contest on few rows, in small batches and among few neighbours is over sooner, and no other.
     contest.FEWEST_ROWS, local_fits._BATCH, local_fits._NEIGHBORS = 400, 64, {"cpu": 16}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores Ctrl-C
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
     y = X[:, 0] + X[:, 1] ** 2 + rng.normal(size=len(X)) > 1
