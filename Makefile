@@ -1,15 +1,21 @@
 # make demo   fit the banana data and draw what was learned
+# make quick  run the tests of the mathematics, in a minute or two
 # make test   check style and types, and run every test
-# Both create .venv first, from the pinned versions in constraints.txt.
+# Each creates .venv first, from the pinned versions in constraints.txt.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test format clean
+.PHONY: demo quick test format clean
 
 demo: $(VENV)/demo
 	$(BIN)/python -m fewknots.demo --out out/banana.png
+
+MATHEMATICS := $(addprefix tests/,numerics kernels likelihoods inference optimize equivalence golden)
+
+quick: $(VENV)/test
+	$(BIN)/pytest -m "not slow and not cluster" $(MATHEMATICS)
 
 test: $(VENV)/test
 	$(BIN)/ruff check .

@@ -143,6 +143,7 @@ def many_rows(tmp_path_factory):
         ("SIG_IGN", signal.SIGTERM, 143),
     ],
 )
+@pytest.mark.slow
 def test_a_signal_leaves_a_model_and_a_checkpoint(many_rows, tmp_path, on_ctrl_c, sent, code):
     model, folder = tmp_path / "m.fewknots", tmp_path / "m.fewknots.checkpoint"
     arguments = ["fit", many_rows, "-t", "y", "--inducing", 10, "--out", model]

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ..contests import small_contests
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -16,7 +18,7 @@ def commands(document):
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("fewknots ")]
 
 
-def flights(n=2600, seed=0):
+def flights(n=1500, seed=0):
     """Hundreds of small heaps of one label each: more than inducing points can follow."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(n // 5, 3))
@@ -35,16 +37,18 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_the_sequence_of_readme(fewknots, folder, monkeypatch):
     pytest.importorskip("onnx")
     monkeypatch.chdir(folder)
     shown = commands("README.md")
     assert [words[0] for words in shown] == ["fit", "predict", "report", "fit", "export"]
     said = []
-    for words in shown:
-        done = fewknots(*words)
-        assert done.code == 0, (words, done.err)
-        said.append(done.out)
+    with small_contests(900):
+        for words in shown:
+            done = fewknots(*words)
+            assert done.code == 0, (words, done.err)
+            said.append(done.out)
     assert "Method: local, which won against sparse_kl by" in said[0]
     assert "who gets the file gets these rows (--no-rows avoids this)" in said[0]
     assert "rows that were held out when the model was fitted" in said[2]

@@ -150,6 +150,7 @@ def interrupted(arguments, cells, how, wanted):
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_and_a_power_cut_and_the_same_table_in_the_end(small_data, tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     arguments = ["banana", "--quick", "--data", str(small_data), "--out"]

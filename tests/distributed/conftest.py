@@ -2,6 +2,7 @@
 
 import os
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +32,13 @@ def cut(X, y, partitions):
     return da.from_array(X, chunks=(size, X.shape[1])), da.from_array(y, chunks=size)
 
 
+def pytest_collection_modifyitems(items):
+    """Whatever is in this folder is marked, and can be left out: -m "not cluster"."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("cluster")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def small_samples():
     """So that 900 rows are many, and a fit is one of several rounds."""
@@ -42,12 +50,12 @@ def small_samples():
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory):
-    """Environment variables of processes, whose programs are compiled once for all."""
+def compiled():
+    """Environment variables of processes, whose programs are compiled once for the whole suite."""
     return {
         "OMP_NUM_THREADS": "1",
         "XLA_FLAGS": os.environ["XLA_FLAGS"],  # products must be rounded as in this process
-        "JAX_COMPILATION_CACHE_DIR": str(tmp_path_factory.mktemp("programs")),
+        "JAX_COMPILATION_CACHE_DIR": os.environ["JAX_COMPILATION_CACHE_DIR"],
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, [_source(), os.environ.get("PYTHONPATH")])),
     }

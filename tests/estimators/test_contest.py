@@ -1,4 +1,4 @@
-"""method="auto" above 2000 rows: the better of two methods on held-out rows."""
+"""method="auto" above 2000 rows (here 900): the better of two methods on held-out rows."""
 
 import itertools
 import time
@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from fewknots import GPClassifier, load
-from fewknots.estimators import contest
-from fewknots.estimators.contest import FEWEST_ROWS, competes, held_out
+from fewknots.estimators import contest, methods
+from fewknots.estimators.contest import competes, held_out
+
+from ..contests import small_contests
 
 RNG = np.random.default_rng(0)
-N = FEWEST_ROWS + 500
+N = 1200
 
 
 CENTRES = RNG.normal(size=(N // 5, 3))
@@ -31,11 +33,18 @@ def plane(n=N):
     return X, np.where(X.sum(axis=1) + RNG.normal(size=n) > 0, "up", "down")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def contests_of_few_rows():
+    with small_contests(900):
+        yield
+
+
 @pytest.fixture(scope="module")
-def among_heaps():
+def among_heaps(contests_of_few_rows):
     return GPClassifier(random_state=0).fit(*heaps())
 
 
+@pytest.mark.slow
 def test_neighbours_win_where_structure_is_fine(among_heaps):
     clf = among_heaps
     assert clf.method_ == "local"
@@ -46,6 +55,7 @@ def test_neighbours_win_where_structure_is_fine(among_heaps):
     assert clf.get_params()["method"] == "auto"
 
 
+@pytest.mark.slow
 def test_inducing_points_win_where_it_is_smooth():
     X, y = plane()
     clf = GPClassifier(random_state=0).fit(X, y)
@@ -54,6 +64,7 @@ def test_inducing_points_win_where_it_is_smooth():
     assert clf.evidence_is_bound_
 
 
+@pytest.mark.slow
 def test_the_winner_can_be_kept(among_heaps, tmp_path):
     among_heaps.save(tmp_path / "model")
     X, _ = heaps(50)
@@ -64,6 +75,7 @@ def test_the_winner_can_be_kept(among_heaps, tmp_path):
     assert again.stored_rows_ == among_heaps.stored_rows_ == N
 
 
+@pytest.mark.slow
 def test_a_win_has_an_interval(among_heaps):
     gain, nlp = among_heaps.contest_gain_, among_heaps.contest_
     assert gain["nlp"] == pytest.approx(nlp["sparse_kl"] - nlp["local"], rel=1e-12)
@@ -87,10 +99,13 @@ def ticking_clock(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: 0.125 * next(readings))
 
 
+@pytest.mark.slow
 def test_a_short_time_is_shared_and_a_run_can_be_taken_up(ticking_clock, monkeypatch, tmp_path):
     """Neither may use up what is meant for both; each keeps itself in a folder of its own."""
-    monkeypatch.setattr(contest, "_ENOUGH_STEPS", 20)  # a hundred on all these rows take a minute
-    X, y = plane(20_500)
+    monkeypatch.setattr(contest, "_ENOUGH_STEPS", 20)
+    for module in (contest, methods):  # only what learns by minibatches has checkpoints
+        monkeypatch.setattr(module, "MOST_ROWS_FULL_BATCH", 5_000)
+    X, y = plane(5_500)
     options = {"random_state": 0, "max_time": 30, "checkpoint": tmp_path}
     clf = GPClassifier(**options).fit(X, y)
     assert clf.contest_["sparse_kl"] < 0.6  # it has learned something
@@ -127,7 +142,7 @@ def test_names_of_columns_survive():
 def test_who_asks_for_one_gets_that_one(asked):
     assert competes(GPClassifier(), N)
     assert not competes(GPClassifier(**asked), N)
-    assert not competes(GPClassifier(), FEWEST_ROWS)
+    assert not competes(GPClassifier(), contest.FEWEST_ROWS)
 
 
 def test_a_number_of_neighbours_asks_for_neighbours():

@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer
 from fewknots import GPClassifier
 from fewknots.kernels import KERNELS, Linear
 
-REFERENCE = json.loads((Path(__file__).parent / "gpflow.json").read_text())
+REFERENCE = json.loads((Path(__file__).parent / "numbers" / "gpflow.json").read_text())
 LENGTHSCALES = [1.5, 2.0, 2.5, 3.0]
 
 

@@ -11,7 +11,7 @@ from fewknots.kernels import RBF
 
 from ..ida import ida_split
 
-REFERENCE = json.loads((Path(__file__).parent / "sparse_kl.json").read_text())
+REFERENCE = json.loads((Path(__file__).parent / "numbers" / "sparse_kl.json").read_text())
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ assert told(in_fork(lambda: first_probability(MODELS[0])))
     )
 
 
+@pytest.mark.slow
 def test_workers_by_fork_are_told_and_by_spawn_they_work(tmp_path, models):
     run(
         tmp_path,

@@ -90,6 +90,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_two_threads_do_not_wait_for_each_other_forever():
     """On two cores a batch of triangular solves in each of two programs does."""
     process = subprocess.run(
