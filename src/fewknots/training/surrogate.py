@@ -142,7 +142,7 @@ class Surrogate:
         return value, unflattener(free)(gradient)
 
     def gradient_here(self) -> Float[np.ndarray, " P"]:
-        """That of the bound, for θ at θ_k and the best q there."""
+        """Gradient of the bound with respect to θ at θ_k, at the best q there."""
         return self.solved(self.free)[1]
 
     def solved(self, free: Named) -> tuple[float, Float[np.ndarray, " P"]]:
