@@ -79,7 +79,7 @@ def test_weights_that_leave_one_class(moons):
         ({"n_inducing": "many"}, "n_inducing must be a whole number"),
         ({"inducing_points": np.ones((4, 2))}, r"must have shape \(M, 3\).*got \(4, 2\)"),
         ({"inducing_points": np.full((4, 3), np.nan)}, "inducing_points holds NaN or infinity"),
-        ({"kernel": "periodic"}, "unknown kernel 'periodic'"),
+        ({"kernel": "spline"}, "unknown kernel 'spline'"),
         ({"kernel": RBF(lengthscale=[1.0, 2.0])}, "RBF.lengthscale must have one value or 3"),
         ({"likelihood": "cauchit"}, "likelihood must be one of 'probit', 'logit', got 'cauchit'"),
         ({"method": "magic"}, "method must be one of"),

@@ -102,10 +102,13 @@ def test_ctrl_c_raises_inside_a_cell_and_is_given_back_after(small_data, tmp_pat
             signal.raise_signal(signal.SIGINT)
             return super().run(cell, options)
 
-    before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt):
-        run(Pressed(), small_data, tmp_path)
-    assert signal.getsignal(signal.SIGINT) is before
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has none
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(Pressed(), small_data, tmp_path)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_the_watcher_sees_each_cell_begin_and_end(small_data, tmp_path):
