@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fewknots.files.header_values import decode_arguments, encode_arguments, kernel_classes
+from fewknots.exceptions import ModelFileError
+from fewknots.files.header_values import (
+    check_fitted,
+    decode_arguments,
+    encode_arguments,
+    kernel_classes,
+)
 from fewknots.kernels import RBF, Bounded, Constant, Fixed, Linear, LogNormal, Periodic
 from fewknots.training.constraints import constraints_of
 
@@ -77,11 +83,31 @@ def test_written_to_files_as_they_are(constraint):
 
 
 @pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        ({"class": "Free", "fields": {}}, "has no constraint 'Free'"),
+        ({"class": "Bounded", "fields": {"low": 2.0, "high": 1.0}}, "must be less than"),
+        ({"class": "Fixed", "fields": {"value": [[1.0], 2.0]}}, r"got \[1.0\]"),
+        ({"class": "Fixed", "fields": {"value": 1.0, "price": 1.0}}, "price"),
+    ],
+)
+def test_bad_ones_in_files_are_refused(constraint, message):
+    kernel = {"class": "RBF", "fields": {"lengthscale": {"constraint": constraint}}}
+    with pytest.raises((ModelFileError, ValueError, TypeError), match=message):
+        decode_arguments({"kernel": {"kernel": kernel}}, kernel_classes([]))
+
+
+def test_a_fitted_kernel_has_numbers():
+    with pytest.raises(ModelFileError, match="not a number"):
+        check_fitted(RBF(Fixed(2.0), 1.0), 2)
+
+
+@pytest.mark.parametrize(
     ("wrong", "message"),
     [
         (lambda: Fixed(-1.0), "Fixed.value must be a positive and finite number, got -1.0"),
         (lambda: Fixed([]), "Fixed.value must be a number or one for each input"),
-        (lambda: Fixed([[1.0, 2.0]]), "Fixed.value must be a number or one for each input"),
+        (lambda: Fixed(np.ones((1, 2))), r"Fixed.value must be a positive .* got \[1.0, 1.0\]"),
         (lambda: Fixed("2"), "Fixed.value must be a positive"),
         (lambda: Fixed(None), "Fixed.value must be a positive"),
         (lambda: Bounded(2.0, 1.0), "Bounded.low must be less than Bounded.high"),

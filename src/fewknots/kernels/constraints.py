@@ -9,6 +9,7 @@ holds for all of them. `Kernel.prepared` puts a number in its place; what it say
 training/constraints.py knows.
 """
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,11 +47,11 @@ class Fixed(Constraint):
     value: Any
 
     def __post_init__(self) -> None:
-        values = tuple(_positive("Fixed.value", v) for v in np.ravel(self.value).tolist())
-        if not values or np.ndim(self.value) > 1:
-            raise ValueError(
-                f"Fixed.value must be a number or one for each input, got {self.value!r}."
-            )
+        given = self.value.tolist() if hasattr(self.value, "tolist") else self.value
+        each = given if isinstance(given, list | tuple) else [given]
+        values = tuple(_positive("Fixed.value", value) for value in each)
+        if not values:
+            raise ValueError("Fixed.value must be a number or one for each input, got none.")
         object.__setattr__(self, "value", values if len(values) > 1 else values[0])
 
     @property
@@ -139,6 +140,6 @@ CONSTRAINTS: dict[str, type[Constraint]] = {c.__name__: c for c in (Fixed, Bound
 def _positive(label: str, value: Any) -> float:
     plain = value.item() if isinstance(value, np.generic) else value
     is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
-    if not (is_number and 0.0 < plain < np.inf):
+    if not (is_number and 0.0 < plain <= sys.float_info.max):
         raise ValueError(f"{label} must be a positive and finite number, got {plain!r}.")
     return float(plain)

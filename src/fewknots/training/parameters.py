@@ -87,7 +87,7 @@ def decode(free: Named, frozen: Named) -> Model:
 
 
 def add_prior(gradient: Named, free: Named, frozen: Named, share: Any = 1.0) -> tuple[Named, Any]:
-    """The gradient with that of the kernel's priors, and the priors' logarithm; both if any.
+    """(gradient, log p): the gradient with that of the kernel's priors added, and their value.
 
     share : of the data that the gradient is about; as much of the prior goes with it.
     """
