@@ -15,6 +15,7 @@ from fewknots import GPClassifier, load
 from fewknots.distributed.collections import pieces
 from fewknots.distributed.fitting import _grouped
 from fewknots.exceptions import DataError
+from fewknots.kernels import RBF, Bounded, Constant, Fixed, LogNormal
 
 from ..waiting import HANGS
 from .conftest import SETTINGS, cut, rows
@@ -88,6 +89,18 @@ def test_a_random_part_of_the_rows_each_round(threads, tmp_path):
     assert one.score(X, y) > 0.8
     one.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), one.predict(X))
+
+
+@pytest.mark.parametrize("optimizer", ["rounds", "natural_gradient"])
+def test_constraints_of_the_kernel_are_kept_to(threads, optimizer):
+    """Fixed, at a bound that the best is beyond, and held by a narrow prior."""
+    kernel = RBF(LogNormal(4.0, 1e-3, start=4.5), Fixed(1.5)) + Constant(Bounded(5.0, 9.0))
+    settings = {"n_inducing": 8, "ard": False, "max_iter": 40, "random_state": 0}
+    lazy = cut(*rows(), 2)
+    found = GPClassifier(kernel, optimizer=optimizer, **settings).fit(*lazy).kernel_
+    assert found.k1.lengthscale == pytest.approx(4.0, rel=0.01)
+    assert found.k1.variance == 1.5
+    assert found.k2.variance == 5.0
 
 
 def test_partitions_that_workers_hold_already_stay_with_them(cluster, in_memory):

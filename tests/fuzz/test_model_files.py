@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from fewknots import DataError, GPClassifier, GPRegressor, ModelFileError, load
 from fewknots.files import container
-from fewknots.kernels import RBF, Linear
+from fewknots.kernels import RBF, Bounded, Fixed, Linear
 from fewknots.reach import OutOfReachError
 from fewknots.tables.fit import Run, Task, fit_files
 from fewknots.tables.model import TableModel
@@ -59,7 +59,7 @@ def contents(folder):
     """The bytes of a good file of each kind."""
     quick = {"n_inducing": 4, "learn_inducing": False, "tol": 1e-2, "random_state": 0}
     y = np.where(X[:, 0] + X[:, 1] ** 2 > 0.7, "yes", "no")
-    kernel = RBF(ard=False) * 2.0 + Linear()
+    kernel = RBF(Bounded(0.1, 10.0), Fixed(2.0), ard=False) * 2.0 + Linear()
     options = {"class_weight": {"no": 1.0, "yes": 2.0}, "inducing_points": X[:4]}
     TABLE.assign(late=y).to_csv(folder / "table.csv", index=False)
     task, run = Task("late"), Run(hold_out=0.0)
@@ -165,7 +165,9 @@ json_values = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["array", "kernel", "dict", "class", "fields", "dtype", "values"])
+            st.sampled_from(
+                ["array", "kernel", "constraint", "dict", "class", "fields", "dtype", "values"]
+            )
             | st.text(max_size=5),
             inner,
             max_size=4,

@@ -33,6 +33,7 @@ from ..numerics.precision import (
 )
 from ..progress import Progress, Reporter
 from ..stopping import Stopping, TimeLimit, listening
+from ..training.constraints import constraints_of
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
 from . import saved_model
@@ -225,7 +226,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         some = slice(None, None, max(1, len(X) // _ENOUGH_ROWS))
         spread = Standardiser.fitted(X[some], targets.weights[some]).scale
         names = getattr(self, "feature_names_in_", None)
-        kernel = as_kernel(self.kernel, names).prepared(spread, self.ard)
+        given = as_kernel(self.kernel, names)
+        kernel = given.prepared(spread, self.ard)
         Z = None
         if warm is not None:
             kernel = warm.kernel
@@ -239,17 +241,19 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         def cast(parameters):
             return jax.tree.map(lambda parameter: np.asarray(parameter, dtype), parameters)
 
+        kernel = cast(kernel)
         return Problem(
             rows=Rows(
                 padded(X.astype(dtype), size),
                 padded(targets.y.astype(dtype), size),
                 np.concatenate([targets.weights, no_weight]).astype(dtype),
             ),
-            model=Model(cast(kernel), Z, cast(targets.likelihood)),
+            model=Model(kernel, Z, cast(targets.likelihood)),
             learned=Learned(
                 bool(self.learn_kernel),
                 bool(self.learn_inducing),
                 bool(getattr(self, "learn_noise", False)),
+                constraints_of(given, kernel),
             ),
             method=fit_plan.method,
             maximise=fit_plan.maximise,

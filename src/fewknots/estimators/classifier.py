@@ -57,7 +57,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         A kernel from `fewknots.kernels`, or names such as "matern32" or "matern32 + linear", or
         one of your own (docs/extending.md). `RBF(columns=["age", "income"])` looks at some inputs.
         It sees the inputs standardised (see `standardize`). Parameters given are where learning
-        starts, or what is used if `learn_kernel=False`.
+        starts, or what is used if `learn_kernel=False`. A single parameter can be fixed, bounded
+        or given a prior, as in `RBF(lengthscale=Bounded(0.1, 10.0))` (see `fewknots.kernels`).
     ard : bool, default True
         One lengthscale per input. False: one for all inputs, in every part of the kernel; a
         single part can choose for itself, as in `RBF(ard=False)`.
@@ -164,7 +165,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     method_ : str, the method used
     posterior_ : the belief about the latent function
     log_evidence_ : float, the log evidence as the method gives it; for "local" the leave-one-out
-        log predictive probability, summed over the rows (above 4096 from as many of them)
+        log predictive probability, summed over the rows (above 4096 from as many of them);
+        always without the priors that kernel parameters may have
     evidence_is_bound_ : bool, whether that is a lower bound
     evidence_gradient_ : its derivatives: `.kernel` for the logarithm of every kernel parameter,
         `.inducing_points` for every coordinate, in the units of X (not kept by `save`); None after

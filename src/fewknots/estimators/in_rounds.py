@@ -19,7 +19,6 @@ from ..numerics.precision import computing_in, one_lapack_thread, resolve_dtype,
 from ..progress import Reporter
 from ..training import saved_form
 from ..training.full_batch import Fitted, Problem, fit_collapsed
-from ..training.parameters import Learned
 from ..training.rounds import fit_in_rounds
 from ..training.sampled_rounds import fit_in_sampled_rounds
 from ..training.steps import Naturals
@@ -32,6 +31,7 @@ from .minibatches import (
     cast,
     checkpoints_of,
     drawn_sample,
+    learned_of,
     problem_of,
     start_of,
     starting_model,
@@ -62,7 +62,7 @@ def fit_table_in_rounds(
     seed = int(random_state.randint(2**31)) if saved is None else int(saved.header["seed"])
     sample = drawn_sample(estimator, table, np.random.default_rng(seed))
     model = starting_model(estimator, table, sample, likelihood, saved, warm, seed, _WIDE)
-    learned = Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False)
+    learned = learned_of(estimator, model)
     jitter = resolve_jitter(estimator.jitter, dtype)
     problem = problem_of(estimator, fit_plan, cast(sample, _WIDE), model, learned, jitter, seed)
     with computing_in(_WIDE), one_lapack_thread():

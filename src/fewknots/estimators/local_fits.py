@@ -20,6 +20,7 @@ from ..local.training import LocalRun, fit_local
 from ..numerics.precision import computing_in, for_platform, resolve_dtype
 from ..progress import Reporter
 from ..training import saved_form
+from ..training.constraints import constraints_of
 from ..training.full_batch import Fitted
 from ..training.schedule import Plan
 from .methods import FitPlan, check_weights
@@ -69,9 +70,10 @@ def fit_neighbours(
     kept = np.setdiff1d(np.arange(table.n_rows), left_out, assume_unique=True)
     rows = _taken(table, kept, dtype)
     check_weights(fit_plan.method, rows.weights)  # of a stream they are not seen before
+    start = _start(estimator, rows, likelihood, warm)
     run = LocalRun(
         rows=rows,
-        start=_start(estimator, rows, likelihood, warm),
+        start=start,
         likelihood=likelihood,
         n_neighbors=neighbors(estimator.n_neighbors),
         rule=fit_plan.method.inference,
@@ -79,6 +81,7 @@ def fit_neighbours(
         seed=seed,
         tol=float(estimator.tol),
         learn=bool(estimator.learn_kernel),
+        constraints=constraints_of(as_kernel(estimator.kernel), start.kernel),
         held_out=_taken(table, left_out, dtype) if len(left_out) else None,
         checkpoints=checkpoints,
         resumed=saved,

@@ -30,6 +30,7 @@ from ..progress import Reporter
 from ..training import feed as feeds
 from ..training import saved_form
 from ..training.checkpoint import Checkpoints, unflattened
+from ..training.constraints import constraints_of
 from ..training.feed import ArrayFeed, Feed, StoreFeed
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
@@ -178,7 +179,7 @@ def fit_table(
         feed = table.feed(dtype, left_out)
         if isinstance(feed, StoreFeed):
             stack.callback(feed.close)
-        learned = Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False)
+        learned = learned_of(estimator, model)
         jitter = resolve_jitter(estimator.jitter, dtype)
         problem = problem_of(estimator, fit_plan, cast(sample, dtype), model, learned, jitter, seed)
         start = start_of(model, problem.jitter, wide, warm)
@@ -212,6 +213,12 @@ def update(
         feed = ArrayFeed(problem.rows)
         run = Run(plan, feed, Start(model, q, base_of(q)), seed=0)
         return fit_stochastic(run, problem, reporter), reporter
+
+
+def learned_of(estimator: Any, model: Model) -> Learned:
+    """What of the model training in steps or rounds may move."""
+    constraints = constraints_of(as_kernel(estimator.kernel), model.kernel)
+    return Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False, constraints)
 
 
 def problem_of(

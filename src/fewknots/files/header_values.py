@@ -16,6 +16,7 @@ import numpy as np
 from ..exceptions import ModelFileError
 from ..kernels import KERNELS, Kernel, Product, Sum
 from ..kernels.combine import Pair
+from ..kernels.constraints import CONSTRAINTS, Constraint
 from ..kernels.fields import ColumnChoice, Positive, Setting
 from .container import shown
 
@@ -101,6 +102,8 @@ def _encode(value: Any) -> Any:
     """JSON for what constructor arguments may be; other things say so by name."""
     if isinstance(value, Kernel):
         return {"kernel": encode_kernel(value)}
+    if isinstance(value, Constraint):
+        return {"constraint": {"class": type(value).__name__, "fields": vars(value)}}
     if isinstance(value, dict):
         return {"dict": [[_encode(k), _encode(v)] for k, v in value.items()]}
     if isinstance(value, np.dtype | type):
@@ -195,6 +198,9 @@ def _decode(encoded: Any, known: KernelClasses) -> Any:
         return encoded
     if "kernel" in encoded:
         return decode_kernel(encoded["kernel"], known)
+    if "constraint" in encoded:
+        constraint = encoded["constraint"]
+        return named("constraint", constraint["class"], CONSTRAINTS)(**constraint["fields"])
     if "dict" in encoded:
         return {_decode_key(key): _decode(value, known) for key, value in encoded["dict"]}
     return decode_array(encoded["array"])

@@ -4,7 +4,7 @@
 A kernel is a small dataclass and a JAX pytree. Its leaves are its learned parameters, all positive,
 so `jax.tree.map(jnp.log, kernel)` is the same kernel in the unconstrained coordinates that the
 optimisers work in. What each field is, fields.py says. A parameter left at None is chosen from the
-data by `prepared`.
+data by `prepared`; one may also be fixed, bounded or have a prior (constraints.py).
 
 A kernel must say its matrix (`__call__`) and its diagonal. The other methods are hooks with a
 default, for those who use kernels: training and the neighbour search (`input_scale`), explanations
@@ -23,6 +23,7 @@ from jaxtyping import Float
 from ..numerics import pytrees
 from ..numerics.arrays import AnyArray
 from . import columns as column_choices
+from .constraints import Constraint
 from .fields import (
     ColumnChoice,
     Positive,
@@ -149,6 +150,8 @@ class Kernel:
                 each = role.one_per_input is not None and ready[role.one_per_input]
                 start = role.default if role.start is None else role.start(own_spread, each)
                 size = len(own_spread) if each else None
+                if isinstance(value, Constraint):
+                    value = value.begin(start)
                 ready[name] = checked_parameter(self._label(name), value, start, size)
         return type(self)(**ready)
 

@@ -36,6 +36,7 @@ from ..training.checkpoint import (
     unflattened,
     with_history,
 )
+from ..training.constraints import Constraints, inside, log_prior, within
 from ..training.full_batch import Fitted
 from ..training.parameters import Model
 from ..training.run_state import RunState
@@ -67,6 +68,7 @@ class LocalRun(NamedTuple):
     seed: int
     tol: float
     learn: bool
+    constraints: Constraints | None = None  # on the kernel's parameters
     held_out: Rows | None = None
     checkpoints: Checkpoints | None = None
     resumed: Saved | None = None
@@ -90,6 +92,9 @@ class _Training:
     def __init__(self, run: LocalRun, report: Reporter):
         self.run, self.report = run, report
         kernel, mean, sharpness = run.start
+        self.constraints = run.constraints if run.learn else None
+        if self.constraints is not None:  # a warm start may begin outside of them
+            kernel = within(kernel, self.constraints)
         free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
         self.state = LocalTrainState(free, _ADAM.init(free))
         self.run_state = RunState.at_first(run.plan)
@@ -190,7 +195,16 @@ class _Training:
         near = self._around(batch)
         with one_batch_of_solves:
             self.state, mean = jax.block_until_ready(
-                _moved(run.rule, run.likelihood, self.state, self.rows, batch, near, rate)
+                _moved(
+                    run.rule,
+                    run.likelihood,
+                    self.constraints,
+                    self.state,
+                    self.rows,
+                    batch,
+                    near,
+                    rate,
+                )
             )
         return float(mean)
 
@@ -203,7 +217,7 @@ class _Training:
         return metric(self._model().kernel, self.run.rows.X.shape[1])
 
     def _model(self) -> LocalModel:
-        return jax.tree.map(np.asarray, _decoded(self.state.free))
+        return jax.tree.map(np.asarray, _decoded(self.state.free, self.constraints))
 
     # --- scores -------------------------------------------------------------------------------
 
@@ -272,26 +286,36 @@ class _Training:
         return Fitted(posterior, None, whole, evidence, None, done, done, status, 0.0)
 
 
-def _decoded(free: LocalModel) -> LocalModel:
-    return LocalModel(jax.tree.map(jnp.exp, free.kernel), free.mean, jnp.exp(free.sharpness))
+def _decoded(free: LocalModel, constraints: Constraints | None) -> LocalModel:
+    kernel = jax.tree.map(jnp.exp, free.kernel)
+    if constraints is not None:
+        kernel = within(kernel, constraints)
+    return LocalModel(kernel, free.mean, jnp.exp(free.sharpness))
 
 
 @partial(compiled, static_argnums=0)
 def _moved(
-    rule, likelihood, state: LocalTrainState, rows, batch, near, rate
+    rule, likelihood, constraints, state: LocalTrainState, rows, batch, near, rate
 ) -> tuple[LocalTrainState, Any]:
     """One step of Adam, and the batch's mean log probability."""
     queries = Rows(*(column[batch] for column in rows))
-    model, pullback = jax.vjp(_decoded, state.free)
+    model, pullback = jax.vjp(lambda free: _decoded(free, constraints), state.free)
     found: LogPredictive = score(rule, likelihood, model, rows, queries, near)
     (gradient,) = pullback(found.gradient)
     weight = jnp.sum(queries.weights)
     gradient = jax.tree.map(lambda part: part / weight, gradient)
     held_back = state.free.sharpness / _SHARPNESS_SPREAD**2 / jnp.sum(rows.weights)
     gradient = gradient._replace(sharpness=gradient.sharpness - held_back)
+    if constraints is not None:
+        _, slope = log_prior(state.free.kernel, constraints)
+        total = jnp.sum(rows.weights)
+        d_kernel = jax.tree.map(lambda data, own: data + own / total, gradient.kernel, slope)
+        gradient = gradient._replace(kernel=d_kernel)
     update, adam = _ADAM.update(gradient, state.adam)
     free = jax.tree.map(lambda old, more: old + rate.astype(old.dtype) * more, state.free, update)
     kernel = jax.tree.map(lambda log: jnp.clip(log, _SMALLEST_LOG, _LARGEST_LOG), free.kernel)
+    if constraints is not None:
+        kernel = inside(kernel, constraints)
     return LocalTrainState(free._replace(kernel=kernel), adam), found.log_prob / weight
 
 

@@ -36,9 +36,15 @@ def maximise(
         value, gradient = objective(to_params(x))
         return -value, -flatten(gradient)
 
+    def within_limits(x, g):
+        # where the way down leads across a limit there is no way: x stays on it
+        blocked = ((x <= lowest) & (g > 0)) | ((x >= highest) & (g < 0))
+        return np.where(blocked, 0.0, g)
+
     x = flatten(start)
     try:
         f, g = negative(x)
+        g = within_limits(x, g)
     except StoppedEarly:
         return Outcome(to_params(x), -np.inf, 0, Status.STOPPED)
     direction, scale, since_restart, failures = -g, 1.0, 0, 0
@@ -73,6 +79,7 @@ def maximise(
         trial = np.clip(x + step * direction, lowest, highest)
         try:
             f_trial, g_trial = negative(trial)
+            g_trial = within_limits(trial, g_trial)
         except StoppedEarly:
             status = Status.STOPPED
             break

@@ -31,7 +31,7 @@ from ..optimize.lbfgsb import Maximise, Status
 from ..posterior import Posterior
 from ..progress import Report
 from ..stopping import StoppedEarly
-from .parameters import Learned, Model, Named, decode, encode, limits
+from .parameters import Learned, Model, Named, add_prior, decode, encode, limits
 
 _FIRST_TOLERANCE = 1e-2  # nats, of the inner solve before there is an outer gain to compare with
 _INNER_SHARE = 0.05  # of the last outer gain
@@ -95,9 +95,15 @@ class Fitted(NamedTuple):
 class Evaluation(NamedTuple):
     """The evidence at one setting of the free parameters."""
 
-    gradient: Named  # for the free parameters
+    gradient: Named  # of the objective, for the free parameters
     model: Model
     found: Evaluated
+    log_prior: Any  # of the kernel's parameters; 0 without constraints
+
+    @property
+    def objective(self) -> float:
+        """What training maximises: the evidence, and the priors of the kernel's parameters."""
+        return float(self.found.evidence) + float(self.log_prior)
 
 
 def fit_collapsed(problem: Problem, report: Report) -> Fitted:
@@ -107,7 +113,8 @@ def fit_collapsed(problem: Problem, report: Report) -> Fitted:
 
     def on_iteration(value: float) -> bool:
         evaluate.follow(value)
-        return report(value, so_far=partial(so_far, problem, evaluate.last))
+        last = evaluate.last
+        return report(value - float(last.log_prior), so_far=partial(so_far, problem, last))
 
     iterations, status = 0, Status.CONVERGED
     relocations = _RELOCATIONS if problem.learned.Z and isinstance(problem.method, SparseKL) else 0
@@ -119,7 +126,7 @@ def fit_collapsed(problem: Problem, report: Report) -> Fitted:
         free, _, used, status = problem.maximise(
             evaluate,
             free,
-            limits(free),
+            limits(free, evaluate.frozen),
             max_iter=min(_ROUND_LENGTH, left) if relocations else left,
             plateau_gain=problem.plateau_gain,
             on_iteration=on_iteration,
@@ -180,8 +187,7 @@ class _CollapsedEvidence:
             np.asarray(self.jitter, self.dtype),
             Budget(np.asarray(self.tolerance, self.dtype), passes),
         )
-        found = self.last.found
-        value = float(found.evidence)
+        found, value = self.last.found, self.last.objective
         if np.isfinite(value):
             self.memory = found.memory
             # A jitter once needed is kept: a bound that switches jitter has no gradient.
@@ -237,7 +243,8 @@ def _evaluate(method, free, frozen, rows, memory, jitter, budget) -> Evaluation:
     model, pullback = jax.vjp(lambda free: decode(free, frozen), free)
     found = method.evaluate(model.kernel, model.Z, model.likelihood, rows, memory, jitter, budget)
     (gradient,) = pullback(Model(found.d_kernel, found.d_points, found.d_likelihood))
-    return Evaluation(gradient, model, found)
+    gradient, log_prior = add_prior(gradient, free, frozen)
+    return Evaluation(gradient, model, found, log_prior)
 
 
 def check_end(kernel: Kernel, evidence: Any, jitter: Any, factorised: Any) -> None:

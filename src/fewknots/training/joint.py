@@ -19,7 +19,7 @@ from ..optimize.lbfgsb import Status
 from ..progress import Report
 from ..stopping import StoppedEarly
 from .full_batch import Evaluation, Fitted, Problem, finish, so_far
-from .parameters import Model, Named, decode, encode, limits
+from .parameters import Model, Named, add_prior, decode, encode, limits
 
 _FROZEN_SHARE = 0.2  # of max_iter, at most, with the kernel frozen
 
@@ -39,7 +39,7 @@ def fit_jointly(problem: Problem, report: Report) -> Fitted:
         free, _, used, status = problem.maximise(
             evaluate,
             free | {"q": q},
-            limits(free | {"q": q}),
+            limits(free | {"q": q}, frozen),
             max_iter=max(1, int(share * problem.max_iter) - iterations),
             plateau_gain=problem.plateau_gain,
             on_iteration=evaluate.on_iteration,
@@ -75,12 +75,13 @@ class _JointBound:
         self.evaluations += 1
         jitter = np.asarray(self.jitter, self.rows.y.dtype)
         self.last = _evaluate(free, self.frozen, self.rows, jitter)
-        if np.isfinite(value := float(self.last.found.evidence)):
+        if np.isfinite(value := self.last.objective):
             self.jitter = max(self.jitter, float(self.last.found.jitter))
         return value, self.last.gradient
 
     def on_iteration(self, value: float) -> bool:
-        return self.report(value, so_far=partial(so_far, self.problem, self.last))
+        evidence = value - float(self.last.log_prior)
+        return self.report(evidence, so_far=partial(so_far, self.problem, self.last))
 
 
 @compiled
@@ -99,6 +100,7 @@ def _evaluate(free, frozen, rows, jitter) -> Evaluation:
         model.likelihood, lambda p: expected_log_prob(p, rows, mean_f, variance_f)
     )
     (gradient,) = pullback(Model(d_kernel, d_points, d_likelihood))
+    gradient, log_prior = add_prior(gradient, others, frozen)
     # ∂/∂m and, with S = LLᵀ, ∂/∂L = tril(2 ∂/∂S L): the lower triangle of S⁻¹L is 1/diag(L).
     d_mean = A.T @ terms.slope - mean
     data_precision = (A * terms.curvature[:, None]).T @ A
@@ -116,4 +118,5 @@ def _evaluate(free, frozen, rows, jitter) -> Evaluation:
             features.jitter,
             features.ok,
         ),
+        log_prior,
     )

@@ -21,6 +21,7 @@ from jaxtyping import Float
 from ..kernels import Kernel, scale_of_inputs
 from ..likelihoods import Likelihood
 from ..numerics.arrays import AnyArray
+from .constraints import Constraints, inside, log_prior, within
 
 Named = dict[str, Any]
 
@@ -38,11 +39,12 @@ class Model(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """Which parts of the model may move."""
+    """Which parts of the model may move, and the kernel's how far."""
 
     kernel: bool
     Z: bool
     likelihood: bool
+    constraints: Constraints | None = None  # on the kernel's parameters
 
 
 def encode(model: Model, learned: Learned, moving_unit: bool = True) -> tuple[Named, Named]:
@@ -53,6 +55,10 @@ def encode(model: Model, learned: Learned, moving_unit: bool = True) -> tuple[Na
     free: Named = {}
     unit = 1.0 if model.Z is None else _unit(model.kernel, model.Z)
     frozen: Named = {} if moving_unit else {"unit": unit}
+    if learned.kernel and learned.constraints is not None:
+        frozen["constraints"] = learned.constraints
+        # a warm start may begin outside of them
+        model = model._replace(kernel=within(model.kernel, learned.constraints))
     for name in ("kernel", "likelihood"):
         part = getattr(model, name)
         if getattr(learned, name) and jax.tree.leaves(part):
@@ -72,14 +78,35 @@ def decode(free: Named, frozen: Named) -> Model:
         frozen[name] if name in frozen else jax.tree.map(jnp.exp, free[name])
         for name in ("kernel", "likelihood")
     )
+    if "constraints" in frozen:
+        kernel = within(kernel, frozen["constraints"])
     if "Z" in frozen:
         return Model(kernel, frozen["Z"], likelihood)
     unit = frozen["unit"] if "unit" in frozen else _unit(kernel, free["Z"])
     return Model(kernel, free["Z"] * unit, likelihood)
 
 
-def limits(free: Named) -> tuple[Named, Named]:
-    """How far each free parameter may go: logarithms a set range, others anywhere."""
+def add_prior(gradient: Named, free: Named, frozen: Named, share: Any = 1.0) -> tuple[Named, Any]:
+    """(gradient, log p): the gradient with that of the kernel's priors added, and their value.
+
+    share : of the data that the gradient is about; as much of the prior goes with it.
+    """
+    if "constraints" not in frozen:
+        return gradient, 0.0
+    value, slope = log_prior(free["kernel"], frozen["constraints"])
+    d_kernel = jax.tree.map(lambda data, own: data + share * own, gradient["kernel"], slope)
+    return gradient | {"kernel": d_kernel}, value
+
+
+def put_back(free: Named, frozen: Named) -> Named:
+    """After a step that knows no limits: the kernel's parameters in their ranges again."""
+    if "constraints" not in frozen:
+        return free
+    return free | {"kernel": inside(free["kernel"], frozen["constraints"])}
+
+
+def limits(free: Named, frozen: Named) -> tuple[Named, Named]:
+    """How far each free parameter may go: logarithms a set range or the user's, others anywhere."""
 
     def reach(name: str, parameter):
         far = _LOG_RANGE if name in ("kernel", "likelihood") else np.inf
@@ -88,7 +115,7 @@ def limits(free: Named) -> tuple[Named, Named]:
     reaches = {name: reach(name, parameter) for name, parameter in free.items()}
     lowest = jax.tree.map(np.subtract, free, reaches)
     highest = jax.tree.map(np.add, free, reaches)
-    return lowest, highest
+    return put_back(lowest, frozen), put_back(highest, frozen)
 
 
 def _unit(kernel: Kernel, Z: Float[AnyArray, "M D"]) -> Float[AnyArray, "..."] | float:

@@ -66,7 +66,7 @@ def fit_in_rounds(run: RoundsRun, problem: Problem, report: Reporter) -> Fitted:
     seconds = 0.0  # that the last round took
     while True:
         if search.rounds > len(report.moments):  # or it is a run taken up, and was told
-            stop = report(search.bound, so_far=search.so_far)
+            stop = report(search.evidence, so_far=search.so_far)
             if run.checkpoints is not None and (stop or run.checkpoints.is_due()):
                 search.save(report)
             if stop:
@@ -99,7 +99,7 @@ class _TrustRegion:
         self.run, self.problem = run, problem
         free, self.frozen = encode(run.start.model, problem.learned)
         self.start = Iterate(free, Naturals(*map(np.asarray, run.start.q)))
-        self.limits = limits(free)
+        self.limits = limits(free, self.frozen)
         rows = MemorySums(problem.rows, problem.rows.y.dtype, Shape.for_rows(len(problem.rows.y)))
         weight = run.summation.total_weight
         scale, worthwhile = weight / rows.total_weight, problem.tol * weight / _PLATEAU_ROUNDS
@@ -115,8 +115,13 @@ class _TrustRegion:
 
     @property
     def bound(self) -> float:
-        """The best so far."""
+        """The best so far, with the priors of the kernel's parameters."""
         return float(self.here.weighed.bound)
+
+    @property
+    def evidence(self) -> float:
+        """The same without the priors."""
+        return self.here.weighed.evidence
 
     def ask_first(self) -> None:
         """The round from which all others follow."""

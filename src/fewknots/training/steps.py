@@ -52,7 +52,7 @@ from ..inference.sparse_kl import look
 from ..numerics.arrays import AnyArray
 from ..numerics.linalg import precision_factor
 from ..numerics.precision import compiled, rough_products
-from .parameters import Model, Named, decode
+from .parameters import Model, Named, add_prior, decode, put_back
 from .row_sums import RowSums, model_gradient, row_sums
 
 # Steps of size 1, for `run_chunk` to scale.
@@ -176,7 +176,7 @@ def run_chunk(
         likelihood = here.model.likelihood
         # a batch's noise is far above the rounding of rough products
         sums = row_sums(here.whitening, likelihood, here.q, batch, wide, rough=True)
-        new, bound = _moved_by(optimizer, state, here, base, sums, rate, total_weight)
+        new, bound = _moved_by(optimizer, state, frozen, here, base, sums, rate, total_weight)
         return new, total + bound.astype(wide)
 
     rates = Rates(*map(jnp.asarray, rates))
@@ -204,6 +204,7 @@ def _standpoint(state: TrainState, frozen: Named, jitter, dtype) -> _Standpoint:
 def _moved_by(
     optimizer: str,
     state: TrainState,
+    frozen: Named,
     here: _Standpoint,
     base: Base,
     sums: RowSums,
@@ -216,8 +217,10 @@ def _moved_by(
     with rough_products():
         d_kernel, d_points = model_gradient(here.whitening, here.q, sums)
     (d_free,) = here.pullback(Model(d_kernel, d_points, sums.d_likelihood))
+    d_free, _ = add_prior(d_free, state.free, frozen, 1.0 / scale)
     update = _natural_step if optimizer == "natural_gradient" else _gradient_step
     new = update(optimizer, state, d_free, scale, target(base, sums, scale), rate)
+    new = new._replace(free=put_back(new.free, frozen))
     return new, scale * sums.log_prob - divergence(here.q, base)
 
 
@@ -234,7 +237,7 @@ def step_from_sums(
 ) -> tuple[TrainState, Float[Array, ""]]:
     """One step whose batch was summed elsewhere (held_rows.py)."""
     here = _standpoint(state, frozen, jitter, base.naturals.linear.dtype)
-    return _moved_by(optimizer, state, here, base, sums, rate, total_weight)
+    return _moved_by(optimizer, state, frozen, here, base, sums, rate, total_weight)
 
 
 def target(base: Base, sums: RowSums, scale) -> Naturals:

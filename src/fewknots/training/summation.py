@@ -30,7 +30,7 @@ from .held_rows import (
     summed,
     sums_at,
 )
-from .parameters import Model, Named, decode
+from .parameters import Model, Named, add_prior, decode
 from .row_sums import model_gradient
 from .saved_form import Saved
 from .steps import Base, Naturals, Triangle, divergence, gaussian, target
@@ -75,8 +75,8 @@ class RoundsRun(NamedTuple):
 class Weighed(NamedTuple):
     """What sums mean: the bound, its gradient, and where q should go."""
 
-    bound: Any
-    gradient: Named  # for the free parameters
+    bound: Any  # with the priors of the kernel's parameters
+    gradient: Named  # of that, for the free parameters
     d_kernel: Any
     d_points: Any
     target: Naturals
@@ -85,6 +85,12 @@ class Weighed(NamedTuple):
     whitener: Any
     jitter: Any
     factorised: Any
+    log_prior: Any
+
+    @property
+    def evidence(self) -> float:
+        """The bound without the priors of the kernel's parameters."""
+        return float(self.bound) - float(self.log_prior)
 
 
 @compiled
@@ -103,8 +109,9 @@ def weigh(
     q = gaussian(naturals, naturals.precision.dtype)
     d_kernel, d_points = model_gradient(whitening, q, found.sums)
     (gradient,) = pullback(Model(d_kernel, d_points, found.sums.d_likelihood))
+    gradient, log_prior = add_prior(gradient, free, frozen)
     return Weighed(
-        found.sums.log_prob - divergence(q, base),
+        found.sums.log_prob - divergence(q, base) + log_prior,
         gradient,
         d_kernel,
         d_points,
@@ -114,6 +121,7 @@ def weigh(
         whitening.whitener,
         whitening.jitter,
         whitening.ok & found.factorised,
+        log_prior,
     )
 
 
@@ -124,11 +132,11 @@ def seen_at(q: Naturals, weighed: Weighed) -> Seen:
 
 def fitted_at(last: Weighed, iterations: int, rounds: int, status: Status) -> Fitted:
     """What a fit that ended here leaves behind."""
-    check_end(last.model.kernel, last.bound, last.jitter, last.factorised)
+    check_end(last.model.kernel, last.evidence, last.jitter, last.factorised)
     held = HeldByPoints(last.whitener, last.q)
     gradient = EvidenceGradient(
         jax.tree.map(np.multiply, last.d_kernel, last.model.kernel), last.d_points
     )
     posterior = held.posterior(last.model.kernel, last.model.Z)
-    bound, jitter = float(last.bound), float(last.jitter)
+    bound, jitter = last.evidence, float(last.jitter)
     return Fitted(posterior, held, last.model, bound, gradient, iterations, rounds, status, jitter)

@@ -1,0 +1,145 @@
+"""What a user may say about a kernel's parameter beside where it starts.
+
+    RBF(lengthscale=Fixed(2.0))                          it is 2, and not learned
+    RBF(lengthscale=Bounded(0.1, 10.0))                  it is learned, and stays between them
+    RBF(lengthscale=LogNormal(median=1.0, spread=0.5))   it is learned, and has a prior
+
+Each stands where the number would stand, for a parameter with one value for each input too, and
+holds for all of them. `Kernel.prepared` puts a number in its place; what it says of training,
+training/constraints.py knows.
+"""
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_LEAST_SPREAD = 1e-6  # below the rounding of logarithms in float32
+Numbers = float | tuple[float, ...]
+
+
+class Constraint:
+    """What training knows of a parameter: its range, and a prior for its logarithm."""
+
+    @property
+    def range(self) -> tuple[Numbers, Numbers]:
+        """The lowest and the highest value."""
+        return 0.0, np.inf
+
+    @property
+    def prior(self) -> tuple[float, float]:
+        """The median, and one over the variance of the logarithm; 0 says nothing."""
+        return 1.0, 0.0
+
+    def begin(self, default: Any) -> Any:
+        """Where training starts, if `default` is where it would without a constraint."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Fixed(Constraint):
+    """A parameter that is not learned.
+
+    value : positive number, or one for each input.
+    """
+
+    value: Any
+
+    def __post_init__(self) -> None:
+        given = self.value.tolist() if hasattr(self.value, "tolist") else self.value
+        each = given if isinstance(given, list | tuple) else [given]
+        values = tuple(_positive("Fixed.value", value) for value in each)
+        if not values:
+            raise ValueError("Fixed.value must be a number or one for each input, got none.")
+        object.__setattr__(self, "value", values if len(values) > 1 else values[0])
+
+    @property
+    def range(self) -> tuple[Numbers, Numbers]:
+        return self.value, self.value
+
+    def begin(self, default: Any) -> Any:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Bounded(Constraint):
+    """A parameter that is learned and stays within a range, both ends included.
+
+    low, high : positive numbers.
+    start : a number between them; None is the kernel's own start, moved into the range.
+    """
+
+    low: Any
+    high: Any
+    start: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, _positive(f"Bounded.{name}", getattr(self, name)))
+        if not self.low < self.high:
+            raise ValueError(
+                f"Bounded.low must be less than Bounded.high, got {self.low} and {self.high}. "
+                "For a parameter that must not move write Fixed(value)."
+            )
+        if self.start is not None:
+            start = _positive("Bounded.start", self.start)
+            if not self.low <= start <= self.high:
+                raise ValueError(
+                    f"Bounded.start must lie between {self.low} and {self.high}, got {start}."
+                )
+            object.__setattr__(self, "start", start)
+
+    @property
+    def range(self) -> tuple[Numbers, Numbers]:
+        return self.low, self.high
+
+    def begin(self, default: Any) -> Any:
+        return np.clip(default, self.low, self.high) if self.start is None else self.start
+
+
+@dataclass(frozen=True)
+class LogNormal(Constraint):
+    """A parameter θ that is learned, with the prior log θ ~ N(log median, spread²).
+
+    Training adds -½ ((log θ - log median) / spread)² to what it maximises: the density of log θ,
+    in which it searches, so that a wide prior changes nothing.
+
+    median : positive number.
+    spread : positive number, the standard deviation of log θ. With 0.5, θ is between 0.37 and 2.7
+        times the median with a probability of 95%.
+    start : positive number; None is the median.
+    """
+
+    median: Any
+    spread: Any
+    start: Any = None
+
+    def __post_init__(self) -> None:
+        for name in ("median", "spread"):
+            object.__setattr__(self, name, _positive(f"LogNormal.{name}", getattr(self, name)))
+        if self.spread < _LEAST_SPREAD:
+            raise ValueError(
+                f"LogNormal.spread must be at least {_LEAST_SPREAD}, got {self.spread}. For a "
+                "parameter that must not move write Fixed(value)."
+            )
+        if self.start is not None:
+            object.__setattr__(self, "start", _positive("LogNormal.start", self.start))
+
+    @property
+    def prior(self) -> tuple[float, float]:
+        return self.median, self.spread**-2
+
+    def begin(self, default: Any) -> Any:
+        return self.median if self.start is None else self.start
+
+
+CONSTRAINTS: dict[str, type[Constraint]] = {c.__name__: c for c in (Fixed, Bounded, LogNormal)}
+
+
+def _positive(label: str, value: Any) -> float:
+    plain = value.item() if isinstance(value, np.generic) else value
+    is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
+    if not (is_number and 0.0 < plain <= sys.float_info.max):
+        raise ValueError(f"{label} must be a positive and finite number, got {plain!r}.")
+    return float(plain)
