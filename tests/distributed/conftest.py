@@ -1,5 +1,6 @@
 """Small data, and clusters of real processes that share a cache of compiled programs."""
 
+import gc
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -73,6 +74,7 @@ def cluster(compiled):
 
     @contextmanager
     def started(n_workers):
+        gc.collect()  # a client that was never closed must not be found while a cluster starts
         with (
             LocalCluster(
                 n_workers=n_workers,

@@ -1,5 +1,6 @@
 """A client: for the scheduler at an address, for a cluster on this machine, or the one there is."""
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,6 +28,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
         with client:
             yield client
         return
+    _forget_lost_clients()
     with (
         LocalCluster(
             n_workers=workers, threads_per_worker=_WORKER_THREADS, dashboard_address="127.0.0.1:0"
@@ -42,7 +44,17 @@ def current_client() -> Iterator[Client]:
     try:
         client = get_client(timeout=1)
     except ValueError:  # there is none
+        _forget_lost_clients()
         with Client(processes=False, n_workers=1, dashboard_address="127.0.0.1:0") as client:
             yield client
         return
     yield client
+
+
+def _forget_lost_clients() -> None:
+    """A client that could not connect is closed when Python's collector finds it.
+
+    If that happens while a cluster starts, both want the same lock of Dask's, and the process waits
+    forever. So it is done before.
+    """
+    gc.collect()
