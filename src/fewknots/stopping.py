@@ -224,7 +224,10 @@ def cut_off(last_words: Callable[[int], int]) -> Iterator[None]:
         while number := reader.recv(1):  # nothing: the writer is closed
             if number[0] in (signal.SIGINT, signal.SIGTERM) and _is_stuck():
                 for path in list(_unfinished):
-                    shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(True)
+                    if path.is_dir():
+                        shutil.rmtree(path, ignore_errors=True)
+                    else:
+                        path.unlink(missing_ok=True)
                 os._exit(last_words(number[0]))
 
     watching = threading.Thread(target=watch, daemon=True)
