@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..exceptions import DataError
-from .label_values import find_bad_label
 from .sources import Place
 from .tables import LARGEST_VALUE
+from .targets import find_bad_label
 
 
 def check_features(X: np.ndarray, names: Sequence[object] | None, place: Place) -> None:

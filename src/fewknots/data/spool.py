@@ -25,9 +25,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from .label_codes import LabelCodes
 from .moments import Moments
 from .sources import ROWS_IN_A_BLOCK, Source
+from .targets import LabelCodes
 
 # Full disk, used-up quota, and the largest file that the system allows.
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from ..data.label_codes import LabelCodes
 from ..data.moments import Moments
 from ..data.sources import Place
+from ..data.targets import LabelCodes
 from ..exceptions import DataError
 from ..training.held_rows import Span
 

@@ -19,6 +19,7 @@ from ..data.numeric_columns import with_numeric_columns
 from ..data.row_checks import check_features, check_labels, check_weights
 from ..data.sources import Place
 from ..data.standardise import Standardiser
+from ..data.targets import codes_of
 from ..exceptions import DataError
 from ..inference.sites import Rows
 from ..likelihoods import Bernoulli
@@ -142,7 +143,7 @@ def prepare(
 def as_rows(share: Sequence[Partition], preparation: Preparation) -> Rows:
     """Rows in the fit's units, labels as the likelihood encodes them, weights times factors."""
     X = np.concatenate([p.X for p in share])
-    codes = np.concatenate([(p.labels == preparation.classes[1]).astype(int) for p in share])
+    codes = np.concatenate([codes_of(p.labels, preparation.classes) for p in share])
     weights = np.concatenate([p.weights for p in share]) * preparation.factors[codes]
     return Rows(preparation.standardiser(X), Bernoulli.encoded(codes), weights)
 

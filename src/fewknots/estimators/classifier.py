@@ -8,7 +8,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
-from ..data.label_values import shown as shown_value
+from ..data.targets import known_classes, label_column, row_weights, two_classes
+from ..data.targets import shown as shown_value
 from ..distributed.collections import is_dask
 from ..exceptions import ModelFileError
 from ..export import to_onnx
@@ -38,7 +39,6 @@ from .methods import (
 from .parameters import number, one_of, switch, whole_number
 from .stored_rows import check_stores_none
 from .streaming import StreamingFits
-from .targets import known_classes, label_column, row_weights, two_classes
 
 _MOST_ROWS_FULL = 300
 

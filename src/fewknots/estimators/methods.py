@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.label_values import shown
+from ..data.targets import shown
 from ..inference.ep import EP
 from ..inference.fitc_ep import FitcEP
 from ..inference.full_kl import FullKL

@@ -7,12 +7,12 @@ import numpy as np
 from ..data.moments import Moments
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
+from ..data.targets import class_factors
 from ..extras import missing
 from ..likelihoods import Bernoulli
 from ..numerics.precision import resolve_dtype
 from .local_fits import check_warm
 from .minibatches import Table, check_same_width
-from .targets import class_factors
 
 
 def fit_on_cluster(estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:

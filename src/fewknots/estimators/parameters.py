@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.label_values import shown
+from ..data.targets import shown
 
 
 def one_of(name: str, value: Any, allowed: Collection[str]) -> None:

@@ -7,9 +7,9 @@ from jaxtyping import Float
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
-from ..data.label_values import shown
 from ..data.standardise import Standardiser
 from ..data.tables import LARGEST_VALUE
+from ..data.targets import check_not_negative, one_column, shown
 from ..exceptions import ModelFileError
 from ..files.container import shown as quoted
 from ..files.header_values import value_of
@@ -19,7 +19,6 @@ from .base import GPEstimator, Targets
 from .methods import REGRESSION, FitPlan, check_inducing, plan_to_regress
 from .parameters import number, one_of, switch
 from .stored_rows import check_stores_none
-from .targets import check_not_negative, one_column
 
 _MOST_ROWS_EXACT = 1000
 _FIRST_NOISE = 0.1  # of the variance of y

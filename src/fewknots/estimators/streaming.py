@@ -15,6 +15,7 @@ from ..data.sources import Block, open_source
 from ..data.spool import Spool
 from ..data.standardise import Standardiser
 from ..data.tables import check_magnitude, warn_of_constant_columns
+from ..data.targets import check_same_classes, class_factors
 from ..distributed.collections import is_dask
 from ..files.container import replacing
 from ..inference.sites import Rows
@@ -31,7 +32,6 @@ from .methods import FitPlan
 from .minibatches import Warm, check_same_width, table_on_disk, update
 from .on_cluster import fit_on_cluster
 from .sklearn_callbacks import begin_fit, end_fit, with_callbacks
-from .targets import check_same_classes, class_factors
 
 _UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
 _UPDATE_STEPS = 100

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from ...data.cells import is_gap, labels
-from ...data.label_codes import LabelCodes
 from ...data.row_checks import missing_value
 from ...data.sources import Place
 from ...data.table_columns import label_kind
+from ...data.targets import LabelCodes, codes_of
 from ...exceptions import DataError, ModelFileError
 from .header import field
 from .profile import ColumnProfile
@@ -52,7 +52,7 @@ class Labels:
         codes.codes(np.where(absent, known[0], texts), place)  # for its errors
         reason = f"column {self.target!r} has no label"
         reasons = dict.fromkeys(map(int, np.flatnonzero(absent)), reason)
-        return (texts == known[1]).astype(np.int64), reasons
+        return codes_of(texts, known), reasons
 
     def header(self) -> dict[str, Any]:
         """The labels as JSON."""

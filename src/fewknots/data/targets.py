@@ -1,0 +1,376 @@
+"""The only way from labels to codes and back: what a label may be, codes, weights by class.
+
+A code is the number of a label among the sorted classes. What a likelihood makes of a code is its
+own matter (`Bernoulli.encoded`).
+
+| where the rows are | who gives codes                                                            |
+|--------------------|----------------------------------------------------------------------------|
+| in memory          | `two_classes`, or `known_classes` where the user names them                |
+| in a stream, Dask  | `LabelCodes`, while the labels are read: they are never all at hand        |
+| in a table's files | the same, by the text of each label (tables/recipe/labels.py)              |
+
+Texts, numbers, booleans and NumPy's dates can be kept in a model file and come back as they were.
+Everything else is refused before any work, wherever the rows are.
+"""
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import _check_sample_weight
+
+from ..exceptions import DataError, warn
+from .sources import Place
+
+WHAT_CAN_BE = "Labels are texts, numbers, booleans or NumPy dates"
+LONGEST_LABEL = 100_000  # characters: both labels are in the header of every model file
+_PLAIN = (str, bool, int, float, np.bool_, np.integer, np.floating, np.datetime64, np.timedelta64)
+_KINDS: tuple[type, ...] = (str, bool, Real, np.datetime64, np.timedelta64)
+
+
+# --- what a label may be --------------------------------------------------------------------------
+
+
+class BadLabel(NamedTuple):
+    """The first label that cannot be one; `reason` is None where there is no value at all."""
+
+    row: int
+    reason: str | None
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: 0.0 and not np.float64(0.0)."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return repr(str(value))
+    return repr(value.item() if isinstance(value, np.generic) else value)
+
+
+def plain(label: Any) -> Any:
+    """The label as a Python value; a date stays NumPy's, whose units Python does not have."""
+    if isinstance(label, np.generic) and label.dtype.kind not in "mM":
+        return label.item()
+    return label
+
+
+def find_bad_label(labels: np.ndarray) -> BadLabel | None:
+    """The first value in an array of one axis that cannot be a label, if there is one."""
+    kind = labels.dtype.kind
+    if not len(labels) or kind in "biuU":
+        return None
+    if kind in "fmM":
+        absent = np.isnan(labels) if kind == "f" else np.isnat(labels)
+        if absent.any():
+            return BadLabel(int(np.argmax(absent)), None)
+        if labels.dtype.itemsize <= 8:
+            return None
+        return BadLabel(0, f"of dtype {labels.dtype}. Use np.array(y, float)")
+    if kind == "c":  # in scikit-learn's words, for which its own checks look
+        return BadLabel(0, f"{shown(labels[0])}. Complex data not supported. {WHAT_CAN_BE}")
+    if kind == "S":
+        return BadLabel(0, f"{shown(labels[0])}, bytes. Use texts: np.array(y).astype(str)")
+    if kind != "O":
+        return BadLabel(0, f"of dtype {labels.dtype}. {WHAT_CAN_BE}")
+    for row, label in enumerate(labels):
+        if isinstance(label, _PLAIN) and label == label:
+            continue
+        # None, NaN, NaT and pandas.NA are all that is not equal to itself, or says nothing
+        if label is None or not _is_itself(label):
+            return BadLabel(row, None)
+        return BadLabel(row, f"{shown(label)}, of type {type(label).__name__}. {_advice(label)}")
+    return None
+
+
+def _advice(label: Any) -> str:
+    if hasattr(label, "year") and getattr(label, "tzinfo", None) is None:
+        return f"{WHAT_CAN_BE}: use np.array(y, 'datetime64[s]')"
+    return f"{WHAT_CAN_BE}: use texts, for instance np.array(y).astype(str)"
+
+
+def check_classes(labels: np.ndarray) -> None:
+    """Both labels can be written to a file and read again."""
+    for label in labels:
+        if not isinstance(label, str):
+            continue
+        if len(label) > LONGEST_LABEL:
+            raise ValueError(
+                f"a label in y is a text of {len(label):,} characters, and {LONGEST_LABEL:,} is "
+                "the most. Use a shorter name for the class."
+            )
+        if any("\ud800" <= letter <= "\udfff" for letter in label):
+            raise ValueError(
+                f"the label {str(label)!r} in y is no valid text: it holds half a character (a "
+                "surrogate). Read the file it comes from with its right encoding."
+            )
+
+
+def _is_itself(label: Any) -> bool:
+    try:
+        return bool(label == label)
+    except (TypeError, ValueError):  # pandas.NA has no truth
+        return False
+
+
+# --- labels in memory -----------------------------------------------------------------------------
+
+
+class Classes(NamedTuple):
+    """The two labels in sorted order, and the number of each row's."""
+
+    labels: np.ndarray
+    codes: Int[np.ndarray, " N"]
+    given: bool = False  # by the user: one of them may then be absent
+
+
+def label_column(y: Any) -> Any:
+    """The labels as an array of one of the types that a model file can hold.
+
+    What scikit-learn has words of its own for (no y, several columns) is left to it.
+    """
+    y = one_column(y)
+    if hasattr(y, "isna") and hasattr(getattr(y, "dtype", None), "numpy_dtype"):
+        return _of_nullable(y)
+    try:
+        labels = np.asarray(y)
+    except ValueError:  # rows of different lengths
+        return y
+    if y is None or labels.ndim != 1:
+        return y
+    if labels.dtype.kind == "T":  # NumPy's texts of any length, unknown to scikit-learn
+        labels = labels.astype(object)
+    if labels.dtype.kind == "U" and isinstance(y, list | tuple):
+        _check_not_mixed(y)
+    bad = find_bad_label(labels)
+    if bad is not None and bad.reason is not None:
+        raise ValueError(f"row {bad.row} of y is {bad.reason}.")
+    if bad is not None and labels.dtype.kind != "f":  # scikit-learn says where a NaN is
+        raise ValueError(f"row {bad.row} of y has no label. Leave that row out.")
+    if labels.dtype.kind == "O":
+        return _of_objects(labels)
+    return labels.astype(labels.dtype.newbyteorder("="), copy=False)
+
+
+def one_column(y: Any) -> Any:
+    """The targets; a table of one column gives that column, with a warning."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    if len(shape) != 2 or shape[1] != 1:
+        return y
+    warn(
+        "A column-vector y was passed when a 1d array was expected. Please change the shape of y "
+        "to (n_samples, ), for example using ravel().",
+        DataConversionWarning,
+    )
+    return np.asarray(y)[:, 0]
+
+
+def _of_nullable(y: Any) -> np.ndarray:
+    """Of a column whose values may be absent, if none is."""
+    absent = np.asarray(y.isna(), bool)
+    if absent.any():
+        raise ValueError(f"row {int(np.argmax(absent))} of y has no label. Leave that row out.")
+    return np.asarray(y.to_numpy(dtype=y.dtype.numpy_dtype))
+
+
+def _of_objects(labels: np.ndarray) -> np.ndarray:
+    """Python values: texts stay as they are, numbers get the dtype that holds them."""
+    values = [plain(label) for label in labels]
+    _check_not_mixed(values)
+    if isinstance(values[0], str):
+        return np.array([str(value) for value in values], object)
+    found = np.array(values)
+    if found.dtype.kind == "O":
+        raise ValueError(f"y holds {shown(values[0])}, a number too large for a label.")
+    return found
+
+
+def _check_not_mixed(values: Sequence[Any]) -> None:
+    first = values[0]
+    kind = next(kind for kind in _KINDS if isinstance(first, kind))
+    for row, value in enumerate(values):
+        if not isinstance(value, kind) or (kind is Real and isinstance(value, bool)):
+            raise ValueError(
+                f"y mixes types: row 0 is {shown(first)} ({type(first).__name__}), and row {row} "
+                f"is {shown(value)} ({type(value).__name__}). Make all labels of one type, for "
+                "instance texts."
+            )
+
+
+def codes_of(y: np.ndarray, classes: np.ndarray) -> Int[np.ndarray, " N"]:
+    """The code of each label, which is known to be one of the two."""
+    return (y == classes[1]).astype(np.int64)
+
+
+def known_classes(y: np.ndarray, classes: Any) -> Classes:
+    """The two labels that the user says there are."""
+    labels = _sorted(classes)
+    if len(labels) != 2:
+        raise ValueError(f"classes must name two labels, got {listed(labels)}.")
+    check_classes(labels)
+    strange = ~np.isin(y, labels)
+    if np.any(strange):
+        raise ValueError(
+            f"row {int(np.argmax(strange))} of y is {shown(y[strange][0])}, which is not one of "
+            f"the classes {listed(labels)}."
+        )
+    return Classes(labels, codes_of(y, labels), given=True)
+
+
+def check_same_classes(classes: Any, known: np.ndarray) -> None:
+    """What a later call names as the classes, if anything, are those of the first."""
+    if classes is None:
+        return
+    labels = _sorted(classes)
+    if not np.array_equal(labels, known):
+        raise ValueError(
+            f"classes is {listed(labels)}, but in the first call it was {listed(known)}."
+        )
+
+
+def _sorted(classes: Any) -> np.ndarray:
+    return np.unique(np.asarray(label_column(classes)))
+
+
+def two_classes(y: np.ndarray) -> Classes:
+    """Any two distinct labels; one or three are an error that counts them."""
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind.startswith("continuous"):
+        raise ValueError(f"Unknown label type: {kind}. y must hold two classes, not measurements.")
+    labels, codes = np.unique(y, return_inverse=True)
+    if len(labels) > 2:
+        some = ", ".join(map(shown, labels[:5])) + (", ..." if len(labels) > 5 else "")
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {kind}: y holds "
+            f"{len(labels)} classes ({some})."
+        )
+    if len(labels) < 2:
+        raise ValueError(f"y holds 1 class ({shown(labels[0])}); two classes are needed to fit.")
+    check_classes(labels)
+    return Classes(labels, codes)
+
+
+def listed(labels: np.ndarray) -> str:
+    """Labels as a message lists them."""
+    return f"[{', '.join(map(shown, labels))}]"
+
+
+# --- labels that are read in pieces ---------------------------------------------------------------
+
+
+class LabelCodes:
+    """The labels seen so far. `allowed`, if given, are the only two there may be."""
+
+    def __init__(self, target_name: str, allowed: np.ndarray | None) -> None:
+        self._target_name = target_name
+        self._allowed = None if allowed is None else np.unique(allowed)
+        if self._allowed is not None and len(self._allowed) != 2:
+            raise ValueError(f"classes has to name two labels, not {len(self._allowed)}.")
+        self._seen: list[Any] = []
+        self._dtypes: list[np.dtype] = []
+
+    def codes(self, labels: np.ndarray, place: Place) -> np.ndarray:
+        """0 where a label is the first ever seen, 1 where it is the second."""
+        codes = np.full(len(labels), -1, np.int8)
+        for code, label in enumerate(self._seen):
+            codes[labels == label] = code
+        while (unknown := codes < 0).any():
+            row = int(np.argmax(unknown))
+            label = plain(labels[row])
+            self._admit(label, labels.dtype, place.row(row))
+            codes[labels == label] = len(self._seen) - 1
+        return codes
+
+    def classes(self) -> np.ndarray:
+        """Both labels, sorted."""
+        if self._allowed is not None:
+            return self._allowed
+        if len(self._seen) < 2:
+            raise self._only(self._seen[0])
+        labels = np.array(sorted(self._seen), np.result_type(*self._dtypes))
+        check_classes(labels)
+        return labels
+
+    def order(self) -> np.ndarray:
+        """Which class (0 or 1, sorted) each code stands for."""
+        first_is_larger = self._seen[0] == self.classes()[1]
+        return np.array([1, 0] if first_is_larger else [0, 1])
+
+    def check_weights(self, class_totals: np.ndarray) -> None:
+        """Rows of weight zero do not count, so both classes need some weight."""
+        if self._allowed is None and (class_totals == 0.0).any():
+            if not class_totals.any():
+                raise DataError("every row has weight 0: there is nothing to learn from.")
+            raise self._only(self.classes()[int(np.argmax(class_totals))])
+
+    def _admit(self, label: Any, dtype: np.dtype, place: Place) -> None:
+        known = self._seen if self._allowed is None else list(self._allowed)
+        third = len(known) == 2 and label not in known
+        mixed = bool(self._seen) and isinstance(label, str) != isinstance(self._seen[0], str)
+        if third or mixed:
+            others = " and ".join(shown(value) for value in known)
+            reason = "text and numbers mixed" if mixed and not third else "a third label"
+            raise DataError(
+                f"{place}: {self._target_name} is {shown(label)}, but the other labels are "
+                f"{others}: {reason}. Only two classes can be told apart; leave out the others' "
+                f"rows or join classes.{place.note}"
+            )
+        self._seen.append(label)
+        self._dtypes.append(dtype)
+
+    def _only(self, label: Any) -> DataError:
+        return DataError(
+            f"{self._target_name} is {shown(label)} in every row that counts: there have to be "
+            "two classes to learn the difference."
+        )
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def row_weights(
+    sample_weight: Any, class_weight: Any, X: np.ndarray, classes: Classes
+) -> Float[np.ndarray, " N"]:
+    """sample_weight times class_weight, both checked."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    check_not_negative(weights)
+    totals = np.bincount(classes.codes, weights, minlength=2)
+    weights = weights * class_factors(class_weight, classes.labels, totals)[classes.codes]
+    if not classes.given and len(np.unique(classes.codes[weights > 0])) < 2:
+        raise ValueError(
+            "the rows with a positive weight belong to 1 class at most; two classes are needed."
+        )
+    return weights
+
+
+def check_not_negative(weights: Float[np.ndarray, " N"]) -> None:
+    """Refuse negative weights, and say where one is."""
+    if np.any(weights < 0):
+        row = int(np.argmin(weights))
+        raise ValueError(f"sample_weight must not be negative, but row {row} has {weights[row]:g}.")
+
+
+def class_factors(
+    class_weight: Any, labels: np.ndarray, totals: Float[np.ndarray, " 2"]
+) -> Float[np.ndarray, " 2"]:
+    """What class_weight multiplies onto the rows of each class, whose total weights are given."""
+    if class_weight is None:
+        return np.ones(2)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        if np.any(totals == 0):
+            return np.ones(2)  # row_weights says what is wrong
+        return totals.sum() / (2.0 * totals)
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
+    per_class = np.ones(2)
+    for label, factor in class_weight.items():
+        named = [bool(label == known) for known in labels]  # not by hash: dates have units
+        if not any(named):
+            raise ValueError(
+                f"class_weight names {shown(label)}, but the classes in y are {listed(labels)}."
+            )
+        per_class[named.index(True)] = float(factor)
+    if np.any(per_class < 0) or not np.all(np.isfinite(per_class)):
+        raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}.")
+    return per_class
