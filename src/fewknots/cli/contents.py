@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..tables.model import TableModel
 
-_HELD_BY_ROWS = ("full_kl", "ep", "mean_field", "laplace", "ivm", "exact")
-
 
 def method_in_words(estimator: Any) -> str:
     """Which method it is and, if several competed, by how much it won."""
@@ -47,22 +45,22 @@ def contents_in_words(estimator: Any, table: "TableModel | None") -> str:
 
 def stored_rows(estimator: Any) -> int | None:
     """How many rows of the fit the model holds as they are; None if nobody knows."""
-    if estimator.stored_rows_ is None and estimator.method_ in ("local", *_HELD_BY_ROWS):
+    if estimator.stored_rows_ is None and estimator._method.stores_rows:
         return len(estimator.posterior_.points)  # a file of an older version
     return estimator.stored_rows_
 
 
 def _points(estimator: Any) -> str:
-    n, stored, method = len(estimator.posterior_.points), stored_rows(estimator), estimator.method_
-    if method == "local":
+    n, stored, method = len(estimator.posterior_.points), stored_rows(estimator), estimator._method
+    if method.looks_up_neighbours:
         return (
-            f"{n:,} rows of the table, as numbers, since method 'local' looks its neighbours up "
-            "among them: who gets the file gets these rows"
+            f"{n:,} rows of the table, as numbers, since method {method.name!r} looks its "
+            "neighbours up among them: who gets the file gets these rows"
         )
-    if method in _HELD_BY_ROWS:
+    if method.stores_rows:
         return (
-            f"{n:,} rows of the table, as numbers, which hold the posterior of method {method!r}: "
-            "who gets the file gets these rows"
+            f"{n:,} rows of the table, as numbers, which hold the posterior of method "
+            f"{method.name!r}: who gets the file gets these rows"
         )
     if stored is None:
         return f"{n:,} inducing points; whether some are rows of the table is not known"

@@ -37,11 +37,11 @@ def command(
     loaded = load(model)
     if not hasattr(loaded, "to_onnx"):
         raise ModelFileError(f"{model} holds a {type(loaded).__name__}: only classifiers export.")
-    if isinstance(loaded, TableModel) and loaded.classifier.method_ == "local":
+    if isinstance(loaded, TableModel) and not loaded.classifier._method.exports_to_onnx:
         raise ModelFileError(
-            f"{model} was fitted by method 'local', which looks up neighbours among its rows: that "
-            "is no ONNX graph. Fit a model without rows and export that one: "
-            f"{command_without_rows(loaded, model)}"
+            f"{model} was fitted by method {loaded.classifier.method_!r}, which looks up "
+            "neighbours among its rows: that is no ONNX graph. Fit a model without rows "
+            f"and export that one: {command_without_rows(loaded, model)}"
         )
     loaded.to_onnx(destination, dtype=dtype)
     size = destination.stat().st_size

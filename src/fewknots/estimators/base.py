@@ -4,7 +4,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import partial
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -19,6 +19,7 @@ from ..data.merge import merge_equal_rows
 from ..data.numeric_columns import with_numeric_columns
 from ..data.standardise import Standardiser
 from ..data.tables import check_magnitude, warn_of_constant_columns
+from ..inference.capabilities import Capabilities
 from ..inference.sites import Rows
 from ..kernels import as_kernel
 from ..likelihoods import Likelihood
@@ -61,7 +62,9 @@ class Targets(NamedTuple):
 class GPEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of GPClassifier and GPRegressor."""
 
+    _methods: ClassVar[dict[str, Any]]  # by name
     _likelihood: Any
+    method_: str
     posterior_: Any
     stored_rows_: int | None
     store_rows: bool
@@ -174,7 +177,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         self, table: Table, fit_plan: FitPlan, likelihood: Likelihood, warm: Warm | None
     ) -> None:
         assert fit_plan.plan is not None
-        if isinstance(fit_plan.method, Local):
+        if fit_plan.method.looks_up_neighbours:
             fit = fit_neighbours
         elif fit_plan.plan.optimizer == ROUNDS or table.feed is None:
             fit = fit_table_in_rounds
@@ -293,6 +296,11 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         history = {name: np.array([value]) for name, value in moment.items()}
         other._take_in(fitted._replace(iterations=now.iteration), fit_plan, history)
         return other
+
+    @property
+    def _method(self) -> type[Capabilities]:
+        """What the method of the last fit says of itself."""
+        return self._methods[self.method_]
 
     def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
         """Mean and variance of the latent function f at each row."""

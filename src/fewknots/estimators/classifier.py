@@ -1,7 +1,7 @@
 """GPClassifier: the scikit-learn face. No mathematics here, only order and manners."""
 
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -16,7 +16,6 @@ from ..export import to_onnx
 from ..files.container import shown
 from ..inducing import automatic_count
 from ..likelihoods import LINKS, Bernoulli
-from ..local.method import Local
 from ..numerics.precision import on_device
 from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
@@ -256,6 +255,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     # --- fitting ------------------------------------------------------------------------------
 
+    _methods: ClassVar = CLASSIFICATION
     _numeric_targets = False
     _target_column = staticmethod(label_column)
 
@@ -316,7 +316,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         check_stores_none(method, self.store_rows)
         check_link(method, self.likelihood)
         check_inducing(method, self.n_inducing, self.inducing_points)
-        if isinstance(method, Local):
+        if method.looks_up_neighbours:
             if on_cluster:
                 raise ValueError(
                     "method='local' keeps all rows of its fit in one place, so it does not fit to "

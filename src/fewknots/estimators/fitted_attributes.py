@@ -6,7 +6,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import InterruptedFitWarning, NumericalWarning, warn
-from ..local.posterior import LocalPosterior
 from ..numerics.precision import resolve_jitter
 from ..optimize.lbfgsb import Status
 from ..training.full_batch import Fitted
@@ -44,7 +43,7 @@ def set_points(estimator: Any) -> None:
     Not for a local one: those are all the training rows, and a copy of them serves nobody.
     """
     estimator.__dict__.pop("inducing_points_", None)
-    if not isinstance(estimator.posterior_, LocalPosterior):
+    if not estimator._method.looks_up_neighbours:
         points = estimator._standardiser.undo(estimator.posterior_.points)
         estimator.inducing_points_ = points
 

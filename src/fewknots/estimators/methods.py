@@ -27,7 +27,7 @@ from ..training.schedule import Plan
 from ..training.steps import STOCHASTIC
 
 AnyMethod = Method | Local  # the local one has a training of its own
-CLASSIFICATION: dict[str, Callable[..., AnyMethod]] = {
+CLASSIFICATION: dict[str, type[AnyMethod]] = {
     "sparse_kl": SparseKL,
     "full_kl": FullKL,
     "ep": EP,
@@ -39,12 +39,10 @@ CLASSIFICATION: dict[str, Callable[..., AnyMethod]] = {
     "ivm": IVM,
     "local": Local,
 }
-REGRESSION: dict[str, Callable[..., Method]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
+REGRESSION: dict[str, type[Method]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
 ROUNDS = "rounds"
 OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg", ROUNDS, *STOCHASTIC)
 MOST_ROWS_FULL_BATCH = 20_000  # above, minibatches reach the same bound sooner
-_MEAN_FIELD = (MeanField, SparseMeanField)  # better by scaled conjugate gradients, section 3.1
-_PROBIT_ONLY = (*_MEAN_FIELD, TwoStage)  # a step function seen through Gaussian noise
 
 
 class FitPlan(NamedTuple):
@@ -62,8 +60,8 @@ def plan_to_fit(method: AnyMethod, optimizer: str, n_active: int) -> FitPlan:
     if optimizer == "lbfgs":
         _check_has_q(method, optimizer)
         return FitPlan(method, fit_jointly)
-    by_scg = optimizer == "scg" or (optimizer == "auto" and isinstance(method, _MEAN_FIELD))
-    train = ivm_trainer(n_active) if isinstance(method, IVM) else fit_collapsed
+    by_scg = (method.optimizer if optimizer == "auto" else optimizer) == "scg"
+    train = ivm_trainer(n_active) if method.chooses_rows else fit_collapsed
     return FitPlan(method, train, scg.maximise if by_scg else lbfgsb.maximise)
 
 
@@ -75,7 +73,7 @@ def stochastic_optimizer(
         _check_has_q(method, optimizer)
         return optimizer
     if streamed:
-        if not isinstance(method, SparseKL) or optimizer != "auto":
+        if not method.streams or optimizer != "auto":
             raise ValueError(
                 "rows from a stream are trained on by minibatches, which takes method='sparse_kl' "
                 f"and an optimizer out of 'auto', {', '.join(map(repr, STOCHASTIC))}; got "
@@ -83,12 +81,12 @@ def stochastic_optimizer(
             )
         return "natural_gradient"
     many = optimizer == "auto" and n_rows > MOST_ROWS_FULL_BATCH
-    return "natural_gradient" if many and isinstance(method, SparseKL) else None
+    return "natural_gradient" if many and method.has_q else None
 
 
 def rounds_optimizer(method: AnyMethod, optimizer: str) -> str:
     """The optimizer that goes by rounds over rows on a cluster."""
-    if not isinstance(method, SparseKL) or optimizer not in ("auto", ROUNDS, *STOCHASTIC):
+    if not method.sums_rows or optimizer not in ("auto", ROUNDS, *STOCHASTIC):
         raise ValueError(
             "rows in a Dask collection are trained on in rounds, which takes method='sparse_kl' "
             f"and an optimizer out of 'auto', 'rounds', {', '.join(map(repr, STOCHASTIC))}; got "
@@ -98,7 +96,7 @@ def rounds_optimizer(method: AnyMethod, optimizer: str) -> str:
 
 
 def _check_has_q(method: AnyMethod, optimizer: str) -> None:
-    if not isinstance(method, SparseKL):
+    if not method.has_q:
         raise ValueError(
             f"optimizer={optimizer!r} moves q(u) together with the kernel, which "
             f"method={method.name!r} does not have; use optimizer='auto'."
@@ -113,21 +111,21 @@ def plan_to_regress(name: str) -> FitPlan:
 
 def check_link(method: AnyMethod, link: str) -> None:
     """Some methods are derived for the probit."""
-    if isinstance(method, _PROBIT_ONLY) and link != "probit":
+    if method.links is not None and link not in method.links:
         raise ValueError(
-            f"method={method.name!r} is derived for likelihood='probit', got {link!r}. Use that, "
-            "or another method."
+            f"method={method.name!r} is derived for likelihood={method.links[0]!r}, got {link!r}. "
+            "Use that, or another method."
         )
 
 
 def check_inducing(method: AnyMethod, n_inducing: Any, inducing_points: Any) -> None:
     """A method must not be given inducing points that it would not use."""
-    if isinstance(method, IVM) and inducing_points is not None:
+    if method.chooses_rows and inducing_points is not None:
         raise ValueError(
-            "method='ivm' chooses its points from the rows of X, but inducing_points was given. "
-            "Say how many with n_inducing, or use method='sparse_kl'."
+            f"method={method.name!r} chooses its points from the rows of X, but inducing_points "
+            "was given. Say how many with n_inducing, or use method='sparse_kl'."
         )
-    if method.sparse or isinstance(method, IVM):
+    if method.sparse or method.chooses_rows:
         return
     given = "inducing_points" if inducing_points is not None else "n_inducing"
     if inducing_points is not None or n_inducing != "auto":
@@ -145,11 +143,11 @@ def check_not_local(method: AnyMethod, n_neighbors: Any) -> None:
         )
 
 
-def with_options(cls: Callable[..., AnyMethod], name: str, options: Any) -> AnyMethod:
+def with_options(cls: type[AnyMethod], name: str, options: Any) -> AnyMethod:
     """The method with its options, or an error that lists what it has."""
     if options is None:
         return cls()
-    allowed = getattr(cls, "OPTIONS", {})
+    allowed = cls.OPTIONS
     if not isinstance(options, Mapping):
         raise ValueError(f"method_options must be a dict or None, got {options!r}.")
     for option, value in options.items():

@@ -1,6 +1,6 @@
 """GPRegressor: the Gaussian limiting cases with scikit-learn's face."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -109,6 +109,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.verbose = verbose
         self.callback = callback
 
+    _methods: ClassVar = REGRESSION
     _numeric_targets = True
     _target_column = staticmethod(one_column)
 

@@ -124,11 +124,12 @@ def restored(
         raise ModelFileError("array 'standardiser.scale' is not positive.")
     estimator.kernel_ = decode_kernel(header["kernel"], known)
     check_fitted(estimator.kernel_, n_features)
+    training = header["training"]
+    estimator.method_ = value_of(training, "method", str)
+    named("method", estimator.method_, estimator._methods)
     estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
     set_points(estimator)
     estimator._restore_targets(header["targets"], decode_array)
-    training = header["training"]
-    estimator.method_ = value_of(training, "method", str)
     estimator.log_evidence_ = value_of(training, "log_evidence", float)
     estimator.evidence_is_bound_ = value_of(training, "evidence_is_bound", bool)
     estimator.n_iter_ = value_of(training, "n_iter", int)

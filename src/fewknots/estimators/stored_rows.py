@@ -17,7 +17,7 @@ from .methods import AnyMethod
 
 def check_stores_none(method: AnyMethod, store_rows: bool) -> None:
     """Refuse a method whose posterior is held by rows, if no row is to be stored."""
-    if not store_rows and not method.sparse:
+    if not store_rows and method.stores_rows:
         raise ValueError(
             f"method={method.name!r} holds rows of X in the fitted model, which store_rows=False "
             "does not allow. Use method='auto' or 'sparse_kl', or store_rows=True."
@@ -45,7 +45,7 @@ def check_warm_holds_none(stored_rows: int | None, store_rows: bool) -> None:
 def n_stored(method: AnyMethod, posterior: Posterior, X: Float[np.ndarray, "N D"]) -> int:
     """How many of the posterior's points are rows; inducing points were chosen among X."""
     points = posterior.points
-    return n_rows_among(points, X) if method.sparse else len(points)
+    return len(points) if method.stores_rows else n_rows_among(points, X)
 
 
 def n_rows_among(points: Float[np.ndarray, "M D"], X: Float[np.ndarray, "N D"]) -> int:

@@ -39,7 +39,7 @@ def write(
     recipe: "Recipe | None" = None,
 ) -> None:
     """Write the graph of a fitted classifier to `path`, whole or not at all."""
-    if not isinstance(classifier.posterior_, GaussianPosterior | MixturePosterior):
+    if not classifier._method.exports_to_onnx:
         raise ValueError(
             f"method={classifier.method_!r} looks up neighbours among its rows, which is no ONNX "
             "graph. Export a fit by method='sparse_kl', or serve this one with fewknots."

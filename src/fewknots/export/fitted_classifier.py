@@ -5,6 +5,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from ..data.standardise import Standardiser
+from ..inference.capabilities import Capabilities
 from ..kernels import Kernel
 from ..likelihoods import Bernoulli
 
@@ -19,4 +20,5 @@ class FittedClassifier(Protocol):
     n_features_in_: int
     posterior_: Any  # a graph can be made of a Gaussian or a mixture of them
     _standardiser: Standardiser
+    _method: type[Capabilities]
     _likelihood: Bernoulli

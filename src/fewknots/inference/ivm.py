@@ -107,6 +107,7 @@ class IVM(OverRows):
     """GPClassifier(method="ivm"); `evaluate` is about the chosen rows alone."""
 
     name = "ivm"
+    chooses_rows = True
     is_bound = False
     weights = "whole"
     OPTIONS: ClassVar = {"revisits": bool}

@@ -242,6 +242,9 @@ class MeanField(OverRows):
     """GPClassifier(method="mean_field")."""
 
     name = "mean_field"
+    # a step function seen through Gaussian noise
+    links: ClassVar[tuple[str, ...] | None] = ("probit",)
+    optimizer = "scg"  # scaled conjugate gradients do better, section 3.1
     is_bound = True
     weights = "whole"
     OPTIONS: ClassVar = {"predictor": ("gaussian", "monte_carlo")}

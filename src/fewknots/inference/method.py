@@ -5,7 +5,7 @@ can be kept for each. `evaluate` is pure and compiled; `posterior` runs once, at
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,7 @@ from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..numerics.arrays import AnyArray
 from ..posterior import Posterior, from_whitened, held_by_points
+from .capabilities import Capabilities
 from .priors import projection
 from .sites import RowGaussian, Rows, WhitenedGaussian, prior_sites
 
@@ -41,18 +42,12 @@ class Evaluated(NamedTuple):
     solved: Bool[Array, ""] | bool = True  # as well as the budget asks, not cut off by its passes
 
 
-@runtime_checkable
-class Method(Protocol):
+class Method(Capabilities):
     """One of the paper's methods."""
-
-    name: str
-    sparse: bool  # has inducing points
-    is_bound: bool  # the evidence is a lower bound
-    weights: str  # "any"; "copies": 0 or at least 1; "whole": whole numbers, the row is repeated
 
     def start(self, rows: Rows) -> Any:
         """The memory before the first evaluation."""
-        ...
+        raise NotImplementedError
 
     def evaluate(
         self,
@@ -65,13 +60,13 @@ class Method(Protocol):
         budget: Budget,
     ) -> Evaluated:
         """Solve the inner problem; return the evidence and its derivatives."""
-        ...
+        raise NotImplementedError
 
     def posterior(
         self, kernel: Kernel, Z: Float[np.ndarray, "M D"] | None, rows: Rows, held: Any
     ) -> Posterior:
         """The belief that the last evaluation found."""
-        ...
+        raise NotImplementedError
 
 
 class HeldByPoints(NamedTuple):
@@ -107,7 +102,7 @@ class HeldByRows(NamedTuple):
         )
 
 
-class OverPoints:
+class OverPoints(Method):
     """What methods with inducing points have in common; sites are their memory unless they say."""
 
     sparse = True
@@ -119,10 +114,10 @@ class OverPoints:
         return held.posterior(kernel, Z)
 
 
-class OverRows:
+class OverRows(Method):
     """What methods without inducing points have in common; sites are their memory, as above."""
 
-    sparse = False
+    stores_rows = True
 
     def start(self, rows: Rows) -> Any:
         return prior_sites(len(rows.y), rows.y.dtype)

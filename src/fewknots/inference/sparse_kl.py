@@ -50,6 +50,7 @@ class SparseKL(OverPoints):
     """GPClassifier(method="sparse_kl")."""
 
     name = "sparse_kl"
+    has_q = streams = sums_rows = True
     is_bound = True
     weights = "any"
 

@@ -21,6 +21,7 @@ Cost: O(NM²) a Newton step.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import jax.numpy as jnp
 
@@ -39,6 +40,8 @@ class TwoStage(OverPoints):
     """GPClassifier(method="two_stage")."""
 
     name = "two_stage"
+    # a step function seen through Gaussian noise
+    links: ClassVar[tuple[str, ...] | None] = ("probit",)
     is_bound = True
     weights = "any"
 

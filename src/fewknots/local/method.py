@@ -3,19 +3,22 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from ..inference.capabilities import Capabilities
 from .model import RULES
 
 
 @dataclass(frozen=True)
-class Local:
+class Local(Capabilities):
     """A small Gaussian process classifier among the neighbours of every query.
 
     inference : the rule for the sites in each neighbourhood.
     """
 
     name = "local"
-    sparse = False
     is_bound = False
+    stores_rows = looks_up_neighbours = streams = True
+    exports_to_onnx = False  # a graph has no search
+    optimizer = "adam"
     OPTIONS: ClassVar = {"inference": tuple(RULES)}
     inference: str = "laplace"
 

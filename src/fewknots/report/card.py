@@ -28,7 +28,7 @@ def model_card(evidence: Evidence) -> list[Markup | None]:
 
 def held_by(classifier: Any) -> str:
     """The points, or training rows, that the belief is held by."""
-    one = "training row" if classifier.method_ == "local" else "point"
+    one = "training row" if classifier._method.looks_up_neighbours else "point"
     return counted(len(classifier.posterior_.points), one)
 
 
@@ -103,7 +103,7 @@ def _in_the_file(evidence: Evidence) -> str:
         return f"The model file holds {str(holds).rstrip('.')}. {safe}"
     classifier = evidence.classifier
     points = len(classifier.posterior_.points)
-    if classifier.method_ == "local" or points == evidence.about.get("n_rows"):
+    if classifier._method.looks_up_neighbours or points == evidence.about.get("n_rows"):
         rows = "The rows it learned from are in it, as numbers"
     else:
         rows = f"Its {counted(points, 'point')} may be, or be close to, rows it learned from"
