@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fewknots.data.blocks import BLOCK_SIZES, cheapest_size, map_blocks, rounded_up
-from fewknots.data.merge import merge_equal_rows
 from fewknots.data.standardise import Standardiser
+from fewknots.data.tables import merge_equal_rows
 
 
 @given(st.integers(1, 10**7))

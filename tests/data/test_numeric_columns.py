@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from fewknots import GPClassifier, GPRegressor
-from fewknots.data.numeric_columns import with_numeric_columns
+from fewknots.data.tables import with_numeric_columns
 
 N = 6
 A = np.arange(N) * 1.0

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fewknots.data.moments import Moments
 from fewknots.data.sources import open_source
 from fewknots.data.spool import Spool
+from fewknots.data.standardise import Moments
 from fewknots.exceptions import DataError
 
 

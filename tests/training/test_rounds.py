@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fewknots import GPClassifier
-from fewknots.data.moments import Moments
+from fewknots.data.standardise import Moments
 from fewknots.estimators import minibatches
 from fewknots.inference.sites import Rows, WhitenedGaussian
 from fewknots.kernels import RBF

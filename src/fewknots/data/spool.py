@@ -25,8 +25,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from .moments import Moments
 from .sources import ROWS_IN_A_BLOCK, Source
+from .standardise import Moments
 from .targets import LabelCodes
 
 # Full disk, used-up quota, and the largest file that the system allows.

@@ -13,7 +13,7 @@ from typing import Any
 import dask
 import numpy as np
 
-from ..data.numeric_columns import with_numeric_columns
+from ..data.tables import with_numeric_columns
 from ..exceptions import DataError
 from .collections import is_dataframe
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from ..data.moments import Moments
 from ..data.sources import Place
+from ..data.standardise import Moments
 from ..data.targets import LabelCodes
 from ..exceptions import DataError
 from ..training.held_rows import Span

@@ -15,10 +15,10 @@ import numpy as np
 from dask.sizeof import sizeof
 from jaxtyping import Float, Int
 
-from ..data.numeric_columns import with_numeric_columns
 from ..data.row_checks import check_features, check_labels, check_weights
 from ..data.sources import Place
 from ..data.standardise import Standardiser
+from ..data.tables import with_numeric_columns
 from ..data.targets import codes_of
 from ..exceptions import DataError
 from ..inference.sites import Rows

@@ -15,10 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import inducing, prediction
 from ..data.blocks import padded, rounded_up
-from ..data.merge import merge_equal_rows
-from ..data.numeric_columns import with_numeric_columns
 from ..data.standardise import Standardiser
-from ..data.tables import check_magnitude, warn_of_constant_columns
+from ..data.tables import (
+    check_magnitude,
+    merge_equal_rows,
+    warn_of_constant_columns,
+    with_numeric_columns,
+)
 from ..inference.capabilities import Capabilities
 from ..inference.sites import Rows
 from ..kernels import as_kernel

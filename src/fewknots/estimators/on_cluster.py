@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.moments import Moments
-from ..data.standardise import Standardiser
+from ..data.standardise import Moments, Standardiser
 from ..data.tables import warn_of_constant_columns
 from ..data.targets import class_factors
 from ..extras import missing

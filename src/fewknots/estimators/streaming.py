@@ -10,11 +10,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import prediction
-from ..data.numeric_columns import with_numeric_columns
 from ..data.sources import Block, open_source
 from ..data.spool import Spool
 from ..data.standardise import Standardiser
-from ..data.tables import check_magnitude, warn_of_constant_columns
+from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
 from ..data.targets import check_same_classes, class_factors
 from ..distributed.collections import is_dask
 from ..files.container import replacing
