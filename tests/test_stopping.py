@@ -254,10 +254,10 @@ CONTEST = """
     import os, signal, sys, threading, time, warnings
     import numpy as np
     from fewknots import GPClassifier, InterruptedFitWarning
-    from fewknots.estimators import contest, local_fits
+    from fewknots.fitting import plan
 
     # A contest on few rows, in small batches and among few neighbours is over sooner, and no other.
-    contest.FEWEST_ROWS, local_fits._BATCH, local_fits._NEIGHBORS = 400, 64, {"cpu": 16}
+    plan.FEWEST_ROWS_TO_COMPETE, plan._LOCAL_BATCH, plan._NEIGHBORS = 400, 64, {"cpu": 16}
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores Ctrl-C
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))

@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
 
 
 class StoppedEarly(Exception):  # noqa: N818  (a request, not an error)
@@ -251,13 +250,6 @@ def _is_stuck() -> bool:
             return False
         time.sleep(0.01)
     return True
-
-
-class Stopping(NamedTuple):
-    """Who may end one fit early."""
-
-    limit: TimeLimit | None
-    interruption: Interruption
 
 
 def raise_if_interrupted() -> None:

@@ -43,10 +43,10 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True, scope="session")
 def small_samples():
     """So that 900 rows are many, and a fit is one of several rounds."""
-    from fewknots.estimators import minibatches
+    from fewknots.fitting import in_steps
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(minibatches, "_SAMPLE_ROWS", 100)
+        patch.setattr(in_steps, "_SAMPLE_ROWS", 100)
         yield
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from fewknots import GPClassifier, load
-from fewknots.estimators import contest, methods
-from fewknots.estimators.contest import competes, held_out
+from fewknots.fitting import contest, plan
+from fewknots.fitting.contest import held_out
+from fewknots.fitting.plan import competes
 
 from ..contests import small_contests
 
@@ -103,8 +104,8 @@ def ticking_clock(monkeypatch):
 def test_a_short_time_is_shared_and_a_run_can_be_taken_up(ticking_clock, monkeypatch, tmp_path):
     """Neither may use up what is meant for both; each keeps itself in a folder of its own."""
     monkeypatch.setattr(contest, "_ENOUGH_STEPS", 20)
-    for module in (contest, methods):  # only what learns by minibatches has checkpoints
-        monkeypatch.setattr(module, "MOST_ROWS_FULL_BATCH", 5_000)
+    # only what learns by minibatches has checkpoints
+    monkeypatch.setattr(plan, "MOST_ROWS_FULL_BATCH", 5_000)
     X, y = plane(5_500)
     options = {"random_state": 0, "max_time": 30, "checkpoint": tmp_path}
     clf = GPClassifier(**options).fit(X, y)
@@ -140,9 +141,9 @@ def test_names_of_columns_survive():
     ],
 )
 def test_who_asks_for_one_gets_that_one(asked):
-    assert competes(GPClassifier(), N)
-    assert not competes(GPClassifier(**asked), N)
-    assert not competes(GPClassifier(), contest.FEWEST_ROWS)
+    assert competes(GPClassifier()._settings(), N)
+    assert not competes(GPClassifier(**asked)._settings(), N)
+    assert not competes(GPClassifier()._settings(), plan.FEWEST_ROWS_TO_COMPETE)
 
 
 def test_a_number_of_neighbours_asks_for_neighbours():

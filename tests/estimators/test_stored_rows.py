@@ -5,9 +5,9 @@ import pytest
 from sklearn.base import clone
 
 from fewknots import GPClassifier, GPRegressor, load
-from fewknots.estimators.contest import competes
-from fewknots.estimators.stored_rows import n_rows_among
 from fewknots.files import container
+from fewknots.fitting.plan import competes
+from fewknots.fitting.start import n_rows_among
 
 RNG = np.random.default_rng(0)
 METHODS_THAT_STORE = ("full_kl", "ep", "mean_field", "laplace", "ivm", "local")
@@ -121,8 +121,8 @@ def test_methods_that_store_rows_are_refused_by_name(method):
 
 
 def test_no_contest_without_rows():
-    assert competes(GPClassifier(), 5000)
-    assert not competes(GPClassifier(store_rows=False), 5000)
+    assert competes(GPClassifier()._settings(), 5000)
+    assert not competes(GPClassifier(store_rows=False)._settings(), 5000)
 
 
 def test_given_points_must_not_be_rows():

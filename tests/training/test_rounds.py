@@ -6,7 +6,7 @@ import pytest
 
 from fewknots import GPClassifier
 from fewknots.data.standardise import Moments
-from fewknots.estimators import minibatches
+from fewknots.fitting import in_steps
 from fewknots.inference.sites import Rows, WhitenedGaussian
 from fewknots.kernels import RBF
 from fewknots.likelihoods import Bernoulli
@@ -74,7 +74,7 @@ def made_up(n, seed=0):
 @pytest.fixture
 def small_samples(monkeypatch):
     """So that few rows are many."""
-    monkeypatch.setattr(minibatches, "_SAMPLE_ROWS", 500)
+    monkeypatch.setattr(in_steps, "_SAMPLE_ROWS", 500)
 
 
 def test_rounds_end_where_the_full_batch_ends(small_samples):
@@ -151,7 +151,7 @@ def test_many_rows_are_first_learned_from_by_a_sample(monkeypatch):
     """Kernel and inducing points are nearly right in the first round."""
     X, y = made_up(3000)
     settings = SETTINGS | {"max_iter": 1}
-    monkeypatch.setattr(minibatches, "_SAMPLE_ROWS", 500)
+    monkeypatch.setattr(in_steps, "_SAMPLE_ROWS", 500)
     first = GPClassifier(**settings).fit(X, y)
     unlearned = {"learn_kernel": False, "learn_inducing": False}
     without = GPClassifier(**SETTINGS, **unlearned).fit(X, y)

@@ -155,7 +155,7 @@ def command(
     from ..data.csv_dialect import CsvOptions
     from ..data.standard_input import as_files
     from ..estimators import GPClassifier
-    from ..estimators.parameters import one_of
+    from ..fitting.settings import one_of
     from ..kernels import as_kernel
     from ..numerics.precision import DEVICES, on_device
     from ..stopping import TimeLimit, listening
@@ -175,7 +175,7 @@ def command(
     )
     one_of("device", device, DEVICES)
     with on_device(device):
-        classifier._check_parameters()  # before hours of reading
+        classifier._settings()  # checked before hours of reading
     options = CsvOptions.checked(separator, decimal, encoding)
     task = Task(target, positive, weight, features or None, drop or (), chosen_kinds(column or ()))
     seen = SeenColumns(printed=not as_json)
@@ -225,7 +225,7 @@ def _remove_checkpoints(folder: Path) -> None:
 
 
 def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool) -> dict[str, Any]:
-    from ..estimators.choice_header import contest_header
+    from ..estimators.saved_model import contest_header
 
     return {
         "model": str(path),

@@ -42,7 +42,7 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
 
 def _facts(estimator: Any) -> dict[str, Any]:
     """What every fitted estimator can say about itself."""
-    from ..estimators.choice_header import contest_header
+    from ..estimators.saved_model import contest_header
 
     facts = {
         "estimator": type(estimator).__name__,

@@ -1,21 +1,24 @@
-"""A Dask collection as a table that can sum its rows: survey, sample, preparation, shares."""
+"""A Dask collection as a source of rows that a cluster can sum: survey, sample, preparation."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import dask
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from distributed import Client, Future, futures_of
 
 from ..data.standardise import Standardiser, steady
+from ..data.targets import class_factors
 from ..exceptions import ClusterError
 from ..inference.sites import Rows
 from ..training.held_rows import Shape, rows_in_a_block
+from ..training.row_sources import Encode, Table, names_as_array
 from . import workers
-from .collections import Pieces
+from .collections import Pieces, pieces
+from .connection import current_client
 from .errors import translate_errors
 from .rounds import ClusterSums
 from .stragglers import Watch, patience_after, seconds_to_wait_for_workers
@@ -33,11 +36,44 @@ class Group(NamedTuple):
     loaded: Future
 
 
-class ClusterRows:
+@contextmanager
+def rows_on_cluster(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    class_weight: Any,
+    dtype: np.dtype,
+    device: str,
+    checkpoint: Any,
+) -> Iterator["RowsOnCluster"]:
+    """The rows of Dask collections, loaded by the workers of the client in use.
+
+    dtype, device : what to compute in, and where.
+    """
+    if y is None:
+        raise ValueError("fit needs y, the labels, as a Dask array or series cut like X.")
+    cut = pieces(X, y, sample_weight)
+    with current_client() as client:
+        yield RowsOnCluster(client, cut, X, class_weight, dtype, device, checkpoint)
+
+
+class RowsOnCluster:
     """All rows of a collection, loaded on a cluster and looked at once."""
 
-    def __init__(self, client: Client, pieces: Pieces, collection: Any, checkpoint: Any = None):
+    where = "cluster"
+
+    def __init__(
+        self,
+        client: Client,
+        pieces: Pieces,
+        collection: Any,
+        class_weight: Any,
+        dtype: np.dtype,
+        device: str,
+        checkpoint: Any,
+    ):
         self.client, self.checkpoint = client, checkpoint
+        self._dtype, self._device = dtype, device
         try:
             client.wait_for_workers(1, timeout=seconds_to_wait_for_workers())
         except TimeoutError as error:
@@ -55,6 +91,27 @@ class ClusterRows:
             watch.until_done(surveys)
             surveys = client.gather(surveys)
         self.survey: Survey = joined([part for share in surveys for part in share])
+        self.n_rows, self.n_features = self.survey.n_rows, self.survey.n_features
+        self.classes: np.ndarray | None = self.survey.classes
+        self.feature_names = names_as_array(pieces.feature_names)
+        totals = self.survey.class_totals
+        self._factors = class_factors(class_weight, self.survey.classes, totals)
+        self._moments = self.survey.moments(self._factors)
+        self.extremes = np.array([self._moments.minimum, self._moments.maximum])
+
+    def spread(self) -> Standardiser:
+        return Standardiser(self._moments.mean, self._moments.scale)
+
+    def table(self, standardiser: Standardiser, encode: Encode) -> Table:
+        """Workers standardise and encode by themselves."""
+        preparation = self._preparation(standardiser)
+        return Table(
+            self.n_rows,
+            lambda: self.survey.digest,
+            lambda numbers: self._take(numbers, preparation),
+            None,
+            lambda _: self._summation(preparation),
+        )
 
     def _told_kindly(self) -> AbstractContextManager[None]:
         return translate_errors(self.client, "loading the rows", self.checkpoint)
@@ -70,13 +127,7 @@ class ClusterRows:
         loaded = self.client.compute(sources)
         return [Group(*group) for group in zip(groups, loaded, strict=True)], keys
 
-    def preparation(
-        self,
-        standardiser: Standardiser,
-        factors: Float[np.ndarray, " 2"],
-        dtype: np.dtype,
-        device: str,
-    ) -> workers.Preparation:
+    def _preparation(self, standardiser: Standardiser) -> workers.Preparation:
         """How rows become rows to compute with, the same for every share."""
         block = rows_in_a_block(self.survey.n_rows)
         groups = [group.numbers for group in self.groups]
@@ -85,15 +136,15 @@ class ClusterRows:
         return workers.Preparation(
             standardiser,
             self.survey.classes,
-            factors,
+            self._factors,
             Shape.in_blocks(most, block),
-            float(steady(factors @ self.survey.class_totals)),
-            dtype.name,
-            device,
+            float(steady(self._factors @ self.survey.class_totals)),
+            self._dtype.name,
+            self._device,
             self.versions,
         )
 
-    def take(self, numbers: Int[np.ndarray, " n"], preparation: workers.Preparation) -> Rows:
+    def _take(self, numbers: Int[np.ndarray, " n"], preparation: workers.Preparation) -> Rows:
         """The rows with these numbers, ascending, brought to the client."""
         spans = self.survey.spans
         starts = np.array([span.first for span in spans])
@@ -110,7 +161,7 @@ class ClusterRows:
             found = [part for share in self.client.gather(asked) for part in share]
         return workers.as_rows(sorted(found, key=lambda part: part.number), preparation)
 
-    def summation(self, preparation: workers.Preparation) -> ClusterSums:
+    def _summation(self, preparation: workers.Preparation) -> ClusterSums:
         """Rows on the workers' devices, ready for rounds; those as loaded are let go."""
         held = [
             self.client.submit(

@@ -1,7 +1,7 @@
 """GPClassifier: the scikit-learn face. No mathematics here, only order and manners."""
 
 from os import PathLike
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -9,37 +9,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
 from ..data.targets import known_classes, label_column, row_weights, two_classes
-from ..data.targets import shown as shown_value
 from ..distributed.collections import is_dask
 from ..exceptions import ModelFileError
 from ..export import to_onnx
+from ..extras import missing
 from ..files.container import shown
-from ..inducing import automatic_count
+from ..fitting import sequence
+from ..fitting.fitted_model import FitContext, FittedModel
 from ..likelihoods import LINKS, Bernoulli
-from ..numerics.precision import on_device
-from ..training.schedule import Plan, automatic_plan
-from ..training.steps import STOCHASTIC
-from .base import Targets
-from .contest import Contest, competes
-from .local_fits import local_plan
-from .methods import (
-    CLASSIFICATION,
-    OPTIMIZERS,
-    ROUNDS,
-    FitPlan,
-    check_inducing,
-    check_link,
-    check_not_local,
-    plan_to_fit,
-    rounds_optimizer,
-    stochastic_optimizer,
-    with_options,
-)
-from .parameters import number, one_of, switch, whole_number
-from .stored_rows import check_stores_none
+from ..numerics.precision import on_device, resolve_dtype
+from ..training.row_sources import RowsInMemory
 from .streaming import StreamingFits
-
-_MOST_ROWS_FULL = 300
 
 
 class GPClassifier(ClassifierMixin, StreamingFits):
@@ -255,106 +235,29 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     # --- fitting ------------------------------------------------------------------------------
 
-    _methods: ClassVar = CLASSIFICATION
-    _numeric_targets = False
-    _target_column = staticmethod(label_column)
+    _learns = "classes"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        one_of("likelihood", self.likelihood, LINKS)
-        one_of("method", self.method, ("auto", *CLASSIFICATION))
-        one_of("optimizer", self.optimizer, OPTIMIZERS)
-        for name in ("batch_size", "n_neighbors"):
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value == "auto"):
-                whole_number(name, value, 1)
-        if self.max_time is not None:
-            number("max_time", self.max_time, positive=True)
-        if self.validation_fraction is not None:
-            number("validation_fraction", self.validation_fraction, positive=True)
-            if self.validation_fraction >= 1.0:
-                given = shown_value(self.validation_fraction)
-                raise ValueError(f"validation_fraction must be below 1, got {given}.")
-        for name in ("resume", "warm_start"):
-            switch(name, getattr(self, name))
-        if self.resume and self.checkpoint is None:
-            raise ValueError("resume=True needs the folder to go on from: checkpoint='...'.")
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, context: FitContext, classes: Any = None
+    ) -> FittedModel:
+        if not is_dask(X):
+            return super()._fit(X, y, sample_weight, context, classes)
+        try:
+            from ..distributed.fitting import rows_on_cluster
+        except ImportError as error:
+            what = "fitting to Dask collections needs dask and distributed"
+            raise ImportError(missing(what, "dask")) from error
+        settings, warm = self._settings(), self._warm()
+        dtype = resolve_dtype(settings.dtype)
+        how = settings.class_weight, dtype, settings.device, settings.checkpoint
+        with rows_on_cluster(X, y, sample_weight, *how) as rows:
+            return sequence.fit(settings, rows, context, warm)
 
-    def _targets(self, X, y, sample_weight, classes=None):
-        classes = two_classes(y) if classes is None else known_classes(y, classes)
-        self.classes_ = classes.labels
-        weights = row_weights(sample_weight, self.class_weight, X, classes)
-        return classes.codes, weights
-
-    def _likelihood_of(self, y, weights) -> Targets:
-        likelihood = Bernoulli(self.likelihood)
-        return Targets(likelihood.encoded(y), weights, likelihood)
-
-    def _fit_by_contest(self, X, y, weights) -> bool:
-        if not competes(self, int(np.count_nonzero(weights))):
-            return False
-        winner = Contest(self, X, y, weights).winner()
-        self.__dict__.pop("inducing_points_", None)
-        parameters = self.get_params(deep=False)
-        self.__dict__.update({k: v for k, v in vars(winner).items() if k not in parameters})
-        return True
-
-    def _fit_plan(self, n_rows: int, streamed: bool = False, on_cluster: bool = False) -> FitPlan:
-        name = self.method
-        if name == "auto":
-            free_choice = (
-                self.n_inducing == "auto"
-                and self.inducing_points is None
-                and self.optimizer not in ("lbfgs", ROUNDS, *STOCHASTIC)
-                and self.store_rows
-                and not (streamed or on_cluster or self.warm_start)
-            )
-            name = "full_kl" if free_choice and n_rows <= _MOST_ROWS_FULL else "sparse_kl"
-            if self.n_neighbors != "auto":
-                name = "local"
-        method = with_options(CLASSIFICATION[name], name, self.method_options)
-        check_stores_none(method, self.store_rows)
-        check_link(method, self.likelihood)
-        check_inducing(method, self.n_inducing, self.inducing_points)
-        if method.looks_up_neighbours:
-            if on_cluster:
-                raise ValueError(
-                    "method='local' keeps all rows of its fit in one place, so it does not fit to "
-                    "Dask collections. Fit it in memory to a sample of the rows, for instance "
-                    "X.sample(frac=0.01).compute() of a dataframe; what is fitted then predicts "
-                    "for Dask collections. Or use method='sparse_kl', which fits to them."
-                )
-            return FitPlan(method, plan=self._local_plan(n_rows))
-        check_not_local(method, self.n_neighbors)
-        if on_cluster:
-            optimizer: str | None = rounds_optimizer(method, self.optimizer)
-        else:
-            optimizer = stochastic_optimizer(method, self.optimizer, n_rows, streamed)
-        if optimizer is not None:
-            return FitPlan(method, plan=self._plan(optimizer, n_rows))
-        automatic = self.n_inducing == "auto"
-        n_active = 2 * automatic_count(n_rows) if automatic else self.n_inducing
-        return plan_to_fit(method, self.optimizer, n_active)
-
-    def _local_plan(self, n_rows: int) -> Plan:
-        if self.optimizer not in ("auto", "adam"):
-            raise ValueError(
-                f"method='local' is trained by optimizer='adam', got {self.optimizer!r}. Leave "
-                "it at 'auto'."
-            )
-        return local_plan(n_rows, self.batch_size, self.max_iter, self.max_time)
-
-    def _plan(self, optimizer: str, n_rows: int) -> Plan:
-        points = self._count_points(n_rows)
-        return automatic_plan(
-            optimizer, n_rows, points, self.batch_size, self.max_iter, self.max_time
-        )
-
-    def _count_points(self, n_rows: int) -> int:
-        """How many inducing points there will be, or a few more than that."""
-        if self.inducing_points is not None:
-            return len(self.inducing_points)
-        return automatic_count(n_rows) if self.n_inducing == "auto" else int(self.n_inducing)
+    def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):
+        X, y = self._checked(X, label_column(y), reset)
+        found = two_classes(y) if classes is None else known_classes(y, classes)
+        weights = row_weights(sample_weight, settings.class_weight, X, found)
+        return RowsInMemory(X, found.codes, weights, self._names, found.labels)
 
     # --- prediction ---------------------------------------------------------------------------
 
@@ -412,13 +315,14 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     def _targets_header(self, encode_array) -> dict[str, Any]:
         return {"likelihood": self._likelihood.link, "classes": encode_array(self.classes_)}
 
-    def _restore_targets(self, header: dict[str, Any], decode_array) -> None:
+    @staticmethod
+    def _restored_targets(header: dict[str, Any], dtype: np.dtype, decode_array) -> dict[str, Any]:
         if header["likelihood"] not in LINKS:
             raise ModelFileError(f"unknown likelihood {shown(header['likelihood'])}.")
-        self._likelihood = Bernoulli(header["likelihood"])
-        self.classes_ = decode_array(header["classes"])
-        if self.classes_.shape != (2,) or self.classes_[0] == self.classes_[1]:
+        classes = decode_array(header["classes"])
+        if classes.shape != (2,) or classes[0] == classes[1]:
             raise ModelFileError("its classes are not two.")
+        return {"likelihood": Bernoulli(header["likelihood"]), "classes": classes}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

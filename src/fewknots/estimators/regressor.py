@@ -1,27 +1,22 @@
 """GPRegressor: the Gaussian limiting cases with scikit-learn's face."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
-from ..data.standardise import Standardiser
 from ..data.tables import LARGEST_VALUE
 from ..data.targets import check_not_negative, one_column, shown
 from ..exceptions import ModelFileError
 from ..files.container import shown as quoted
 from ..files.header_values import value_of
+from ..fitting.fitted_model import FittedModel
 from ..likelihoods import Gaussian
 from ..reach import check_finite
-from .base import GPEstimator, Targets
-from .methods import REGRESSION, FitPlan, check_inducing, plan_to_regress
-from .parameters import number, one_of, switch
-from .stored_rows import check_stores_none
-
-_MOST_ROWS_EXACT = 1000
-_FIRST_NOISE = 0.1  # of the variance of y
+from ..training.row_sources import RowsInMemory
+from .base import GPEstimator
 
 
 class GPRegressor(RegressorMixin, GPEstimator):
@@ -109,18 +104,10 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.verbose = verbose
         self.callback = callback
 
-    _methods: ClassVar = REGRESSION
-    _numeric_targets = True
-    _target_column = staticmethod(one_column)
+    _learns = "numbers"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        one_of("method", self.method, ("auto", *REGRESSION))
-        switch("learn_noise", self.learn_noise)
-        if self.noise is not None:
-            number("noise", self.noise, positive=True)
-
-    def _targets(self, X, y, sample_weight):
+    def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):
+        X, y = self._checked(X, one_column(y), reset)
         if y.dtype.kind not in "biufO":  # objects have become numbers by now, or an error
             raise ValueError(
                 f"y holds {shown(y[0])} in row 0, which is no number. A regressor learns numbers: "
@@ -134,39 +121,12 @@ class GPRegressor(RegressorMixin, GPEstimator):
             )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         check_not_negative(weights)
-        return y, weights
+        return RowsInMemory(X, y, weights, self._names)
 
-    def _likelihood_of(self, y, weights) -> Targets:
-        scaling = Standardiser.identity(1)
-        if self.standardize:
-            scaling = Standardiser.fitted(y[:, None], weights)
-        self._target_mean, self._target_scale = float(scaling.mean[0]), float(scaling.scale[0])
-        # The density of y is that of the standardised y divided by the scale, row by row.
-        self._evidence_offset = -float(np.sum(weights)) * np.log(self._target_scale)
-        y = scaling(y[:, None])[:, 0]
-        noise = self.noise
-        if noise is None:
-            spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
-            noise = _FIRST_NOISE * (spread if spread > 0 else 1.0)
-        else:
-            noise = noise / self._target_scale**2
-        return Targets(y, weights, Gaussian(np.asarray(noise)))
-
-    def _fit_plan(self, n_rows: int) -> FitPlan:
-        name = self.method
-        if name == "auto":
-            wanted = self.n_inducing != "auto" or self.inducing_points is not None
-            sparse = wanted or n_rows > _MOST_ROWS_EXACT or not self.store_rows
-            name = "titsias" if sparse else "exact"
-        fit_plan = plan_to_regress(name)
-        check_stores_none(fit_plan.method, self.store_rows)
-        check_inducing(fit_plan.method, self.n_inducing, self.inducing_points)
-        return fit_plan
-
-    def _take_in(self, fitted, fit_plan, history) -> None:
-        super()._take_in(fitted, fit_plan, history)
-        self.log_evidence_ += self._evidence_offset
-        self.noise_ = float(fitted.model.likelihood.noise) * self._target_scale**2
+    def _take_in(self, model: FittedModel) -> None:
+        super()._take_in(model)
+        self._target_mean, self._target_scale = model.target_mean, model.target_scale
+        self.noise_ = float(self._likelihood.noise) * self._target_scale**2
 
     def predict(
         self, X: Any, return_std: bool = False
@@ -197,12 +157,12 @@ class GPRegressor(RegressorMixin, GPEstimator):
             "scale": self._target_scale,
         }
 
-    def _restore_targets(self, header: dict[str, Any], decode_array) -> None:
+    @staticmethod
+    def _restored_targets(header: dict[str, Any], dtype: np.dtype, decode_array) -> dict[str, Any]:
         if header["likelihood"] != "gaussian":
             raise ModelFileError(f"unknown likelihood {quoted(header['likelihood'])}.")
         noise, mean, scale = (value_of(header, name, float) for name in ("noise", "mean", "scale"))
         if noise <= 0 or scale <= 0:
             raise ModelFileError(f"its noise is {noise:g} and its scale {scale:g}, not above zero.")
-        self._likelihood = Gaussian(np.asarray(noise, self.posterior_.points.dtype))
-        self._target_mean, self._target_scale = mean, scale
-        self.noise_ = noise * self._target_scale**2
+        likelihood = Gaussian(np.asarray(noise, dtype))
+        return {"likelihood": likelihood, "target_mean": mean, "target_scale": scale}

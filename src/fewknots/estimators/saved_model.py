@@ -31,14 +31,14 @@ from ..files.header_values import (
     value_of,
 )
 from ..files.model_format import checked_array
+from ..fitting.fitted_model import FittedModel
+from ..fitting.methods import METHODS
 from ..kernels import Kernel
 from ..likelihoods import LINKS, Bernoulli
 from ..local.model import RULES
 from ..local.posterior import LocalPosterior
 from ..numerics.precision import DEVICES
 from ..posterior import GaussianPosterior, MixturePosterior, Posterior
-from .choice_header import contest_header, restore_contest, restored_stored_rows
-from .fitted_attributes import set_points
 
 if TYPE_CHECKING:
     from .base import GPEstimator
@@ -109,43 +109,56 @@ def restored(
     if estimator.device not in DEVICES:
         raise ModelFileError(f"its device is {shown(estimator.device)}.")
     n_features = value_of(header, "n_features", int)
-    estimator.n_features_in_ = n_features
     if (names := header["feature_names"]) is not None:
         if len(names) != n_features or not all(isinstance(name, str) for name in names):
             raise ModelFileError(f"its feature names are not {n_features} texts.")
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    estimator._standardiser = Standardiser(
-        *(
-            checked_array(arrays, f"standardiser.{k}", np.float64, (n_features,))
-            for k in ("mean", "scale")
+        names = np.array(names, dtype=object)
+    mean, scale = (
+        checked_array(arrays, f"standardiser.{k}", np.float64, (n_features,))
+        for k in ("mean", "scale")
+    )
+    if not np.all(scale > 0):
+        raise ModelFileError("array 'standardiser.scale' is not positive.")
+    kernel = decode_kernel(header["kernel"], known)
+    check_fitted(kernel, n_features)
+    training = header["training"]
+    method = value_of(training, "method", str)
+    named("method", method, METHODS[cls._learns])
+    posterior = _restore_posterior(header, arrays, kernel)
+    dtype = posterior.points.dtype
+    contest, gain = _restored_contest(training.get("contest"))
+    estimator._take_in(
+        FittedModel(
+            method=method,
+            kernel=kernel,
+            posterior=posterior,
+            standardiser=Standardiser(mean, scale),
+            n_features=n_features,
+            feature_names=names,
+            evidence=value_of(training, "log_evidence", float),
+            is_bound=value_of(training, "evidence_is_bound", bool),
+            gradient=None,
+            iterations=value_of(training, "n_iter", int),
+            evaluations=value_of(training, "n_evaluations", int),
+            converged=value_of(training, "converged", bool),
+            stored_rows=_restored_stored_rows(training, len(posterior.points)),
+            history=_restored_history(arrays),
+            contest=contest,
+            contest_gain=gain,
+            **{"classes": None} | cls._restored_targets(header["targets"], dtype, decode_array),
         )
     )
-    if not np.all(estimator._standardiser.scale > 0):
-        raise ModelFileError("array 'standardiser.scale' is not positive.")
-    estimator.kernel_ = decode_kernel(header["kernel"], known)
-    check_fitted(estimator.kernel_, n_features)
-    training = header["training"]
-    estimator.method_ = value_of(training, "method", str)
-    named("method", estimator.method_, estimator._methods)
-    estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
-    set_points(estimator)
-    estimator._restore_targets(header["targets"], decode_array)
-    estimator.log_evidence_ = value_of(training, "log_evidence", float)
-    estimator.evidence_is_bound_ = value_of(training, "evidence_is_bound", bool)
-    estimator.n_iter_ = value_of(training, "n_iter", int)
-    estimator.n_evaluations_ = value_of(training, "n_evaluations", int)
-    estimator.converged_ = value_of(training, "converged", bool)
-    estimator.stored_rows_ = restored_stored_rows(training, len(estimator.posterior_.points))
-    restore_contest(estimator, training.get("contest"))
+    return estimator
+
+
+def _restored_history(arrays: container.Arrays) -> dict[str, np.ndarray]:
     length = (arrays["history.bound"].size,)
     some = {k: d for k, d in _HISTORY_OF_SOME.items() if f"history.{k}" in arrays}
-    columns = _HISTORY | some
-    estimator.history_ = {
+    return {
         # before the first score there is none
         k: checked_array(arrays, f"history.{k}", d, length, complete=k not in _HISTORY_OF_SOME)
-        for k, d in columns.items()
+        for k, d in (_HISTORY | some).items()
     }
-    return estimator
 
 
 def _of_the_model(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -203,3 +216,40 @@ def _restore_local(header, arrays, kernel: Kernel) -> LocalPosterior:
         named("local inference", settings["rule"], {rule: rule for rule in RULES}),
         Bernoulli(named("likelihood", settings["link"], {link: link for link in LINKS})),
     )
+
+
+def contest_header(estimator: Any) -> dict[str, Any] | None:
+    """How the methods compared that competed, as JSON; None if none did.
+
+    An infinite NLP, of a method that could not be fitted, is None too.
+    """
+    if not hasattr(estimator, "contest_"):
+        return None
+    nlp = {name: nlp if np.isfinite(nlp) else None for name, nlp in estimator.contest_.items()}
+    return {"nlp": nlp, "gain": estimator.contest_gain_}
+
+
+def _restored_contest(told: Any) -> tuple[dict[str, float] | None, dict[str, Any] | None]:
+    """Read what `contest_header` wrote, trusting none of it."""
+    if told is None:
+        return None, None
+    nlp, gain = value_of(told, "nlp", dict), told["gain"]
+    scores = {name: np.inf if nlp[name] is None else value_of(nlp, name, float) for name in nlp}
+    if gain is None:
+        return scores, None
+    low, high = value_of(gain, "interval", list)
+    return scores, {
+        "nlp": value_of(gain, "nlp", float),
+        "interval": [value_of({"end": end}, "end", float) for end in (low, high)],
+        "rows": value_of(gain, "rows", int),
+    }
+
+
+def _restored_stored_rows(training: dict[str, Any], n_points: int) -> int | None:
+    """How many of the posterior's points are rows; None in files of older versions."""
+    if training.get("stored_rows") is None:
+        return None
+    stored = value_of(training, "stored_rows", int)
+    if not 0 <= stored <= n_points:
+        raise ModelFileError(f"it says that {stored} of its {n_points} points are rows.")
+    return stored

@@ -7,45 +7,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
 from ..data.sources import Block, open_source
 from ..data.spool import Spool
-from ..data.standardise import Standardiser
-from ..data.tables import check_magnitude, warn_of_constant_columns, with_numeric_columns
-from ..data.targets import check_same_classes, class_factors
+from ..data.targets import check_same_classes
 from ..distributed.collections import is_dask
 from ..files.container import replacing
-from ..inference.sites import Rows
-from ..inference.sparse_kl import SparseKL
-from ..likelihoods import Bernoulli
-from ..local.posterior import LocalPosterior
+from ..fitting import sequence
+from ..fitting.fitted_model import FitContext, FittedModel
 from ..numerics.precision import on_device
-from ..posterior import GaussianPosterior
+from ..posterior import MixturePosterior
 from ..reach import OutOfReachError
-from ..training.schedule import Plan
+from ..training.row_sources import RowsOfStream
 from .base import GPEstimator
-from .local_fits import check_warm, with_more_rows
-from .methods import FitPlan
-from .minibatches import Warm, check_same_width, table_on_disk, update
-from .on_cluster import fit_on_cluster
 from .sklearn_callbacks import begin_fit, end_fit, with_callbacks
-
-_UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
-_UPDATE_STEPS = 100
 
 
 class StreamingFits(GPEstimator):
     """What GPClassifier can do with rows that are not at hand all at once."""
-
-    classes_: np.ndarray
-
-    def _fit(self, X, y, sample_weight, *known):
-        if is_dask(X):
-            fit_on_cluster(self, X, y, sample_weight)
-        else:
-            super()._fit(X, y, sample_weight, *known)
 
     @with_callbacks
     def fit_stream(
@@ -71,43 +52,20 @@ class StreamingFits(GPEstimator):
         features : the columns to use; None means all but target and weight.
         weight : the column with each row's weight, if any.
         """
-        self._task = begin_fit(self, None, None)
-        self._all_or_nothing(lambda: self._fit_stream(source, target, features, weight))
+        task = begin_fit(self, None, None)
+        named = target, features, weight
+        self._all_or_nothing(lambda context: self._fit_stream(source, named, context), task)
         end_fit(self, None, None)
         return self
 
-    def _fit_stream(self, source, target, features, weight):
-        self._check_parameters()
-        opened = open_source(source, target, features, weight)
-        folder = Path(tempfile.gettempdir() if self.checkpoint is None else self.checkpoint)
+    def _fit_stream(self, source: Any, named: tuple, context: FitContext) -> FittedModel:
+        settings, warm = self._settings(), self._warm()
+        opened = open_source(source, *named)
+        folder = Path(settings.checkpoint or tempfile.gettempdir())
         folder.mkdir(parents=True, exist_ok=True)
-        warm = self._warm()
         with Spool.written(opened, folder) as spool:
-            if warm is not None:
-                check_same_width(warm, spool.n_features)
-            self._set_stream_features(spool)
-            self.classes_ = spool.classes
-            fit_plan = self._fit_plan(spool.n_rows, streamed=True)
-            check_warm(warm, fit_plan)
-            extremes = np.array([spool.minimum, spool.maximum])
-            warn_of_constant_columns(extremes, getattr(self, "feature_names_in_", None))
-            factors = class_factors(self.class_weight, spool.classes, spool.class_totals)
-            if warm is not None:
-                self._standardiser = warm.standardiser
-            elif self.standardize:
-                self._standardiser = Standardiser(spool.mean, spool.scale)
-            else:
-                self._standardiser = Standardiser.identity(spool.n_features)
-            likelihood = Bernoulli(self.likelihood)
-            table = table_on_disk(spool, factors, self._standardiser, likelihood.encoded)
-            self._fit_table(table, fit_plan, likelihood, warm)
-
-    def _set_stream_features(self, spool: Spool) -> None:
-        self.n_features_in_ = spool.n_features
-        if spool.feature_names is not None:
-            self.feature_names_in_ = np.array(spool.feature_names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+            rows = RowsOfStream(spool, settings.class_weight)
+            return sequence.fit(settings, rows, context, warm)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None):
         """Learn from more rows, each taken to be new.
@@ -127,42 +85,20 @@ class StreamingFits(GPEstimator):
         if not hasattr(self, "posterior_"):
             if classes is None:
                 raise ValueError("the first call of partial_fit needs classes, the two labels.")
-            return self._all_or_nothing(lambda: self._fit(X, y, sample_weight, classes))
-        return self._all_or_nothing(lambda: self._update(X, y, sample_weight, classes))
-
-    def _update(self, X, y, sample_weight, classes) -> None:
-        self._check_parameters()
+            first = (X, y, sample_weight)
+            return self._all_or_nothing(lambda context: self._fit(*first, context, classes))
         check_same_classes(classes, self.classes_)
-        if not isinstance(self.posterior_, GaussianPosterior | LocalPosterior):
+        if isinstance(self.posterior_, MixturePosterior):
             raise ValueError(
                 "partial_fit continues a Gaussian posterior, which method_options="
                 "{'predictor': 'monte_carlo'} does not give."
             )
-        X, y = validate_data(
-            self,
-            with_numeric_columns(X),
-            self._target_column(y),
-            dtype=np.float64,
-            reset=False,
-        )
-        check_magnitude(X, getattr(self, "feature_names_in_", None))
-        codes, weights = self._targets(X, y, sample_weight, self.classes_)
-        rows = Rows(self._standardiser(X), self._likelihood.encoded(codes), weights)
-        if isinstance(self.posterior_, LocalPosterior):
-            self.posterior_, self.log_evidence_ = with_more_rows(self.posterior_, rows)
-            self.stored_rows_ = len(self.posterior_.points)
-            return
-        warm = Warm(self.kernel_, self.posterior_, self._standardiser)
-        plan = Plan("natural_gradient", min(len(X), _UPDATE_BATCH), _UPDATE_STEPS)
-        fit_plan = FitPlan(SparseKL(), plan=plan)
-        so_far, stored_rows = self.log_evidence_, self.stored_rows_
-        fitted, reporter = update(self, rows, warm, fit_plan, self._likelihood)
-        self._keep(fitted, fit_plan, reporter)
-        # log p(new, old) = log p(old) + log p(new | old); the last given a posterior that is
-        # itself approximate, so that the sum is close to a bound but no longer one.
-        self.log_evidence_ += so_far
-        self.stored_rows_ = stored_rows  # the points stay where they are
-        self.evidence_is_bound_ = False
+        return self._all_or_nothing(lambda context: self._update(X, y, sample_weight, context))
+
+    def _update(self, X: Any, y: Any, sample_weight: Any, context: FitContext) -> FittedModel:
+        settings = self._settings()
+        rows = self._rows_in_memory(settings, X, y, sample_weight, self.classes_, reset=False)
+        return sequence.update(settings, rows, context, self._fitted)
 
     def predict_stream(
         self, source: Any, destination: str | PathLike[str], *, keep: Any = ()

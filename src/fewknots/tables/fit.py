@@ -20,6 +20,7 @@ from ..data.raw_files import RawFiles
 from ..estimators import GPClassifier
 from ..exceptions import CheckpointWarning, warn
 from ..extras import missing
+from ..fitting.plan import choose_plan
 from ..scoring import difference_interval, row_nlp, scores
 from ..stopping import TimeLimit, listening
 from ..version import __version__
@@ -112,7 +113,7 @@ def fit_files(
         far = TableReader(files, task, recipe, labels, _UNWATCHED)  # it goes to the workers
         _fit_on_cluster(classifier, far, rows_of_files, held_out_split, run, watch)
     elif in_memory:
-        if classifier._fit_plan(len(sample.y)).plan is not None:
+        if choose_plan(classifier._settings(), len(sample.y)).plan is not None:
             classifier.set_params(**run.for_minibatches())
         elif run.resume:
             warn(

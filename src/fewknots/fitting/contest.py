@@ -17,23 +17,28 @@ ends the contest with what there is by then.
 
 import time
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from .. import prediction
 from ..exceptions import NumericalError
 from ..inference.sites import Rows
 from ..kernels import as_kernel
+from ..likelihoods import Bernoulli
+from ..local.posterior import LocalPosterior
 from ..progress import Progress
 from ..scoring import difference_interval
-from ..stopping import Stopping, TimeLimit
-from .methods import MOST_ROWS_FULL_BATCH
+from ..stopping import TimeLimit
+from ..training.row_sources import RowsInMemory
+from .fitted_model import FitContext, FittedModel
+from .settings import FitSettings
 
-FEWEST_ROWS = 2000  # below, inducing points are quicker and, but for ringnorm, were better
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
 _WATCHED = 1000  # held-out rows by which the second fit is followed
 _FEW_ROWS = 5000  # to which the global method is fitted again
@@ -48,7 +53,7 @@ class Outcome(NamedTuple):
     """One competitor at the end of its fit."""
 
     method: str
-    model: Any  # None: it could not be fitted
+    model: FittedModel | None  # None: it could not be fitted
     nlp_of_rows: Float[np.ndarray, " n"] | None  # None: there was no time for a score
     seconds: float
     seconds_to_start: float  # until its first moment: most of it is compiling
@@ -73,28 +78,28 @@ def held_out(codes: Int[np.ndarray, " N"], random_state: Any) -> Int[np.ndarray,
 
 
 class Contest:
-    """One fit of an estimator with method="auto", to rows that are checked already."""
+    """One fit with method="auto"; `fit` is the sequence that each competitor goes through."""
 
     def __init__(
         self,
-        estimator: Any,
-        X: Float[np.ndarray, "N D"],
-        codes: Int[np.ndarray, " N"],
-        weights: Float[np.ndarray, " N"],
+        fit: Callable[..., FittedModel],
+        settings: FitSettings,
+        rows: RowsInMemory,
+        context: FitContext,
     ):
-        self.estimator, self.X, self.all_weights = estimator, X, weights
-        self.labels = estimator.classes_[codes]
-        judges = held_out(codes, estimator.random_state)
-        self.learned_weights = weights.copy()
-        self.learned_weights[judges] = 0.0
-        self.X_judges = X[judges]
-        self.codes, self.weights = codes[judges], weights[judges]
+        self.fit, self.rows, self.context = fit, rows, context
+        # named once, for the kernel of either
+        self.settings = settings.but(kernel=as_kernel(settings.kernel, rows.feature_names))
+        judges = held_out(rows.y, settings.random_state)
+        learned = rows.weights.copy()
+        learned[judges] = 0.0
+        self.learned = rows._replace(weights=learned)
+        self.X_judges, self.codes, self.weights = (column[judges] for column in rows[:3])
         self.asked_to_stop = False
-        stopping: Stopping = estimator._stopping
-        self.limit, self.interruption = stopping
+        self.limit, self.interruption = context.limit, context.interruption
 
-    def winner(self) -> Any:
-        """The better one, fitted; its `contest_` has the score of each that was scored."""
+    def winner(self) -> FittedModel:
+        """The better one; its `contest` has the score of each that was scored."""
         half = None if self.limit is None else TimeLimit(0.5 * self.limit.left())
         local = self._compete("local", half, _Follow(self, half, None))
         is_usable = local.model is not None
@@ -119,25 +124,17 @@ class Contest:
         return self._crowned(best._replace(stopped=other.stopped), worse)
 
     def _compete(self, method: str, limit: TimeLimit | None, callback: "_Follow") -> Outcome:
-        names = getattr(self.estimator, "feature_names_in_", None)
-        model = clone(self.estimator).set_params(
-            kernel=as_kernel(self.estimator.kernel, names),  # X comes without names
-            method=method,
-            max_time=None if limit is None else max(limit.seconds, _LEAST_TIME),
-            callback=callback,
-            class_weight=None,
-        )
-        model._given_limit = limit
-        if self.estimator.checkpoint is not None:  # to each its own
-            model.set_params(checkpoint=Path(self.estimator.checkpoint) / method)
+        max_time = None if limit is None else max(limit.seconds, _LEAST_TIME)
+        settings = self._settings_of(method).but(max_time=max_time, callback=callback)
+        context = FitContext(limit, self.interruption, self._task)
         started = time.perf_counter()
-        score = None
+        model = score = None
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:
-                model.fit(self.X, self.labels, self.learned_weights)
+                model = self.fit(settings, self.learned, context)
                 if self._is_time_to_score(callback):
-                    score = self._nlp_of_rows(model)
+                    score = self.nlp_of_rows(model)
             except NumericalError:
                 model = None
         seconds = time.perf_counter() - started
@@ -146,6 +143,25 @@ class Contest:
             method, model, score, seconds, callback.seconds_to_start, stopped, list(said)
         )
 
+    def _settings_of(self, method: str) -> FitSettings:
+        folder = self.settings.checkpoint  # to each its own
+        return self.settings.but(
+            method=method,
+            class_weight=None,  # it is in the weights
+            checkpoint=None if folder is None else Path(folder) / method,
+        )
+
+    def _task(self, progress: Progress) -> bool:
+        task = self.context.task
+        return task is not None and task(self.shown(progress))
+
+    def shown(self, progress: Progress) -> Progress:
+        """A moment with the model that the user's callbacks see."""
+        model = progress.model
+        if model is None:
+            return progress
+        return progress._replace(model=lambda: self.context.show(model()))
+
     def _is_time_to_score(self, of: "_Follow") -> bool:
         """And, for the first, to begin another one: else there is no need for a score."""
         if self.interruption.seen:
@@ -153,56 +169,61 @@ class Contest:
         needed = max(_TO_START, of.seconds_to_start) if of.rival is None else 0.0
         return self.limit is None or self.limit.left() > needed
 
-    def _nlp_of_rows(self, model: Any, most: int | None = None) -> Float[np.ndarray, " n"]:
+    def nlp_of_rows(self, model: FittedModel, most: int | None = None) -> Float[np.ndarray, " n"]:
         """Each judge's negative log probability, times its share of the weight."""
         some = slice(most)
-        log_p = model.predict_log_proba(self.X_judges[some])
+        assert isinstance(model.likelihood, Bernoulli)
+        log_p = np.column_stack(
+            prediction.log_probabilities(
+                model.likelihood, model.posterior, model.standardiser, self.X_judges[some]
+            )
+        )
         log_p = log_p[np.arange(len(log_p)), self.codes[some]]
         mean = np.mean(self.weights[some])
         return -log_p * (self.weights[some] / mean if mean > 0 else 0.0)
 
-    def _crowned(self, best: Outcome, worse: Outcome | None) -> Any:
+    def _crowned(self, best: Outcome, worse: Outcome | None) -> FittedModel:
         for warning in best.said:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
         model = best.model
-        if model.method_ == "local":
-            self._add_judges(best)
-        elif len(self.labels) <= _FEW_ROWS and not best.stopped:
-            self._fit_again(best)
+        assert model is not None
+        if isinstance(model.posterior, LocalPosterior):
+            model = self._with_judges(model, best)
+        elif self.rows.n_rows <= _FEW_ROWS and not best.stopped:
+            model = self._fitted_again(model, best)
         both = [best] if worse is None else [best, worse]
         judged = [o for o in both if o.nlp_of_rows is not None or o.model is None]
-        model.contest_ = {outcome.method: outcome.nlp for outcome in judged}
-        model.contest_gain_ = _gain(best, worse)
-        return model
+        scores = {outcome.method: outcome.nlp for outcome in judged}
+        return replace(model, contest=scores, contest_gain=_gain(best, worse))
 
-    def _add_judges(self, best: Outcome) -> None:
+    def _with_judges(self, model: FittedModel, best: Outcome) -> FittedModel:
         """The judges join the store; their own log probability is what they add to the evidence.
 
         Without a score they are taken to be as probable as the others.
         """
         counted = self.weights > 0
         if not counted.any():
-            return
-        model, weight = best.model, float(np.sum(self.weights))
-        y = model._likelihood.encoded(self.codes[counted])
-        rows = Rows(model._standardiser(self.X_judges[counted]), y, self.weights[counted])
-        model.posterior_ = model.posterior_.extended(rows)
-        model.stored_rows_ = len(model.posterior_.points)
+            return model
+        assert isinstance(model.posterior, LocalPosterior)
+        y = Bernoulli.encoded(self.codes[counted])
+        rows = Rows(model.standardiser(self.X_judges[counted]), y, self.weights[counted])
+        posterior = model.posterior.extended(rows)
         nlp = best.nlp
         if best.nlp_of_rows is None:
-            nlp = -model.log_evidence_ / float(np.sum(self.learned_weights))
-        model.log_evidence_ -= nlp * weight
+            nlp = -model.evidence / float(np.sum(self.learned.weights))
+        evidence = model.evidence - nlp * float(np.sum(self.weights))
+        stored = len(posterior.points)
+        return replace(model, posterior=posterior, evidence=evidence, stored_rows=stored)
 
-    def _fit_again(self, best: Outcome) -> None:
+    def _fitted_again(self, model: FittedModel, best: Outcome) -> FittedModel:
         """From where it stands, to all rows; as long as there is time for that."""
         limit = None if self.limit is None else TimeLimit(self.limit.left())
         if limit is not None and limit.seconds < best.seconds_to_start:
-            return
-        best.model.set_params(warm_start=True, callback=self.estimator.callback)
-        best.model._given_limit = limit
-        best.model.fit(self.X, self.labels, self.all_weights)
+            return model
+        settings = self._settings_of(best.method).but(warm_start=True)
+        return self.fit(settings, self.rows, self.context._replace(limit=limit), model)
 
 
 class _Follow:
@@ -221,8 +242,8 @@ class _Follow:
             self.seconds_to_start = time.perf_counter() - self._began
             if self.rival is None:
                 self._take_all_if_there_is_no_time_for_two()
-        user = self._contest.estimator.callback
-        if user is not None and user(progress) is True:
+        user = self._contest.settings.callback
+        if user is not None and user(self._contest.shown(progress)) is True:
             self._contest.asked_to_stop = True
             return True
         if self.rival is None:
@@ -252,7 +273,7 @@ class _Follow:
             return False
         self._looked = now.seconds
         factor, more = _FAR_BEHIND
-        nlp = float(np.mean(self._contest._nlp_of_rows(now.model(), _WATCHED)))
+        nlp = float(np.mean(self._contest.nlp_of_rows(now.model(), _WATCHED)))
         return nlp > factor * rival.nlp + more
 
 
@@ -265,26 +286,3 @@ def _gain(best: Outcome, worse: Outcome | None) -> dict[str, Any] | None:
         "interval": [*difference_interval(worse.nlp_of_rows, best.nlp_of_rows)],
         "rows": len(best.nlp_of_rows),
     }
-
-
-def competes(estimator: Any, n_rows: int) -> bool:
-    """Whether the choice is open: nothing was asked for that only one of the two understands."""
-    by_minibatches = n_rows > MOST_ROWS_FULL_BATCH
-    repeatable = isinstance(estimator.random_state, int | np.integer)
-    return (
-        estimator.method == "auto"
-        and n_rows > FEWEST_ROWS
-        and estimator.store_rows
-        and estimator.n_inducing == "auto"
-        and estimator.inducing_points is None
-        and estimator.n_neighbors == "auto"
-        and estimator.method_options is None
-        and estimator.optimizer == "auto"
-        and estimator.batch_size == "auto"
-        and estimator.max_iter is None
-        and estimator.learn_kernel
-        and not estimator.warm_start
-        and (by_minibatches or estimator.validation_fraction is None)
-        # who goes on from a checkpoint must hold the same rows out
-        and (estimator.checkpoint is None or (by_minibatches and repeatable))
-    )

@@ -1,0 +1,1 @@
+"""The one way through a fit, whatever the rows are kept in."""

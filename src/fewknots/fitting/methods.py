@@ -1,0 +1,33 @@
+"""All methods and optimizers by the names the user knows. A new method is one line here."""
+
+from ..inference.ep import EP
+from ..inference.fitc_ep import FitcEP
+from ..inference.full_kl import FullKL
+from ..inference.ivm import IVM
+from ..inference.laplace import Laplace
+from ..inference.mean_field import MeanField
+from ..inference.method import Method
+from ..inference.regression import SVI, Exact, Titsias
+from ..inference.sparse_kl import SparseKL
+from ..inference.sparse_mean_field import SparseMeanField
+from ..inference.two_stage import TwoStage
+from ..local.method import Local
+from ..training.steps import STOCHASTIC
+
+AnyMethod = Method | Local  # the local one has a training of its own
+CLASSIFICATION: dict[str, type[AnyMethod]] = {
+    "sparse_kl": SparseKL,
+    "full_kl": FullKL,
+    "ep": EP,
+    "fitc_ep": FitcEP,
+    "mean_field": MeanField,
+    "sparse_mean_field": SparseMeanField,
+    "two_stage": TwoStage,
+    "laplace": Laplace,
+    "ivm": IVM,
+    "local": Local,
+}
+REGRESSION: dict[str, type[AnyMethod]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
+METHODS = {"classes": CLASSIFICATION, "numbers": REGRESSION}  # by what is learned
+ROUNDS = "rounds"
+OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg", ROUNDS, *STOCHASTIC)

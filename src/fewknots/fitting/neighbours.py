@@ -1,0 +1,126 @@
+"""Training the local method: from a table of rows to a store of them and a learned metric."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Int
+from scipy.special import logit, ndtri
+
+from ..data.blocks import row_slices
+from ..inference.sites import Rows
+from ..kernels import Kernel
+from ..likelihoods import Bernoulli
+from ..local.method import Local
+from ..local.model import LocalModel
+from ..local.posterior import LocalPosterior
+from ..local.training import LocalRun, fit_local
+from ..numerics.precision import computing_in, resolve_dtype
+from ..progress import Reporter
+from ..training import saved_form
+from ..training.constraints import constraints_of
+from ..training.row_sources import Table
+from ..training.schedule import Plan
+from .in_steps import draw, held_out_rows
+from .plan import check_weights, count_neighbors
+from .start import Job, Trained, enough_of, starting_kernel
+
+_FEW_ROWS = 5000  # which can afford float64
+_MOST_HELD_OUT = 4096  # each is solved for at every score
+_SLICE = 65_536
+
+
+def train_neighbourhoods(job: Job) -> Trained:
+    """Each row is predicted from its neighbours."""
+    settings, table, method, plan = job.settings, job.table, job.fit_plan.method, job.fit_plan.plan
+    assert plan is not None
+    assert isinstance(method, Local)
+    assert isinstance(job.likelihood, Bernoulli)
+    if table.n_rows < 2:
+        raise ValueError("method='local' needs at least two rows, each to predict the other.")
+    dtype = resolve_dtype(settings.dtype, minibatches=table.n_rows > _FEW_ROWS)
+    drawn = draw(settings, table, dtype, saved_form.of_neighbourhoods)
+    left_out = held_out_rows(settings.validation_fraction, table.n_rows, drawn.rng)
+    left_out = left_out[:_MOST_HELD_OUT]
+    kept = np.setdiff1d(np.arange(table.n_rows), left_out, assume_unique=True)
+    rows = _taken(table, kept, dtype)
+    check_weights(method, rows.weights)  # of a stream they are not seen before
+    start = _start(job, rows)
+    run = LocalRun(
+        rows=rows,
+        start=start,
+        likelihood=job.likelihood,
+        n_neighbors=count_neighbors(settings),
+        rule=method.inference,
+        plan=plan,
+        seed=drawn.seed,
+        tol=settings.tol,
+        learn=settings.learn_kernel,
+        constraints=constraints_of(job.kernel, start.kernel),
+        held_out=_taken(table, left_out, dtype) if len(left_out) else None,
+        checkpoints=drawn.checkpoints,
+        resumed=drawn.saved,
+    )
+    with computing_in(dtype), job.report(plan.steps) as reporter:
+        fitted = fit_local(run, reporter)
+        return fitted._replace(stored_rows=len(fitted.posterior.points)), reporter
+
+
+def with_more_rows(posterior: LocalPosterior, rows: Rows) -> tuple[LocalPosterior, float]:
+    """New rows join the store, kernel and mean stay; (all of them, their leave-one-out sum)."""
+    check_weights(Local(posterior.rule), rows.weights)
+    counted = rows.weights > 0
+    after = posterior.extended(Rows(*(column[counted] for column in rows)))
+    run = LocalRun(
+        rows=after.rows,
+        start=after.model,
+        likelihood=after.likelihood,
+        n_neighbors=after.n_neighbors,
+        rule=after.rule,
+        plan=Plan("adam", 1, 0),
+        seed=0,
+        tol=0.0,
+        learn=False,
+    )
+    with computing_in(after.points.dtype):
+        return after, fit_local(run, Reporter(None, 0, 1)).evidence
+
+
+def _start(job: Job, rows: Rows) -> LocalModel:
+    """The kernel as the user or the last fit left it, and a mean and sharpness to go with it.
+
+    A mean that is learned starts where a query far from all rows has the classes' shares as its
+    probabilities. If nothing is to be learned it is zero, as in every other method.
+    """
+    if job.warm is not None and isinstance(job.warm.posterior, LocalPosterior):
+        model = job.warm.posterior.model
+    else:
+        some = enough_of(len(rows.y))
+        kernel = None if job.warm is None else job.warm.kernel
+        if kernel is None:
+            ard = job.settings.ard
+            kernel = starting_kernel(job.kernel, rows.X[some], rows.weights[some], ard)
+        mean = _prior_mean(rows, kernel, job.likelihood) if job.settings.learn_kernel else 0.0
+        model = LocalModel(kernel, np.asarray(mean), np.asarray(1.0))
+    return jax.tree.map(lambda parameter: np.asarray(parameter, rows.X.dtype), model)
+
+
+def _prior_mean(rows: Rows, kernel: Kernel, likelihood: Any) -> float:
+    weights = rows.weights.astype(np.float64)
+    # one row of each class more: neither is ever impossible
+    share = (weights @ (rows.y > 0) + 1.0) / (weights.sum() + 2.0)
+    with computing_in(np.dtype(np.float64)):
+        variance = float(np.mean(np.asarray(kernel.diagonal(rows.X[:1].astype(np.float64)))))
+    if likelihood.link == "probit":
+        return float(ndtri(share) * np.sqrt(1.0 + variance))
+    return float(logit(share) * np.sqrt(1.0 + np.pi * variance / 8.0))  # MacKay's approximation
+
+
+def _taken(table: Table, numbers: Int[np.ndarray, " n"], dtype: np.dtype) -> Rows:
+    """Rows of the table in this precision, a slice at a time: no large copy besides."""
+    first = table.take(numbers[:1])
+    X = np.empty((len(numbers), first.X.shape[1]), dtype)
+    y, weights = np.empty(len(numbers), dtype), np.empty(len(numbers), dtype)
+    for part in row_slices(len(numbers), _SLICE):
+        X[part], y[part], weights[part] = table.take(numbers[part])
+    return Rows(X, y, weights)

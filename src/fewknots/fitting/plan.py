@@ -1,0 +1,246 @@
+"""Choosing the way: from settings and a number of rows to a method and how it is trained."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data.targets import shown
+from ..inducing import automatic_count
+from ..numerics.precision import for_platform
+from ..optimize import lbfgsb, scg
+from ..progress import Report
+from ..training.full_batch import Fitted, Problem, fit_collapsed
+from ..training.ivm import ivm_trainer
+from ..training.joint import fit_jointly
+from ..training.schedule import Plan, automatic_plan
+from ..training.steps import STOCHASTIC
+from .methods import METHODS, ROUNDS, AnyMethod
+from .settings import FitSettings
+
+MOST_ROWS_FULL_BATCH = 20_000  # above, minibatches reach the same bound sooner
+FEWEST_ROWS_TO_COMPETE = 2000  # below, inducing points are quicker and, but for ringnorm, better
+_MOST_ROWS_FULL = 300  # that "auto" gives to the methods held by all rows
+_MOST_ROWS_EXACT = 1000  # and in regression
+_LOCAL_BATCH, _LOCAL_STEPS = 256, 300
+# twice as many neighbours are better by little and cost twice the time
+_NEIGHBORS = {"cpu": 48, "gpu": 96}
+
+
+class FitPlan(NamedTuple):
+    """How a fit is done: in full batch by `train`, or in steps or rounds after `plan`."""
+
+    method: AnyMethod
+    train: Callable[[Problem, Report], Fitted] = fit_collapsed
+    maximise: lbfgsb.Maximise = lbfgsb.maximise
+    iterations: int = 1000  # at most, unless the user says
+    plan: Plan | None = None
+
+
+def choose_plan(settings: FitSettings, n_rows: int, where: str = "memory") -> FitPlan:
+    """The way that the settings ask for, or the best for so many rows that are kept there."""
+    name = settings.method
+    if name == "auto":
+        name = _automatic_method(settings, n_rows, where)
+    method = _with_options(METHODS[settings.targets][name], settings.method_options)
+    _check_method(method, settings)
+    if settings.targets == "numbers":  # "svi" is the one that searches for q(u)
+        return FitPlan(method, fit_jointly if name == "svi" else fit_collapsed)
+    if method.looks_up_neighbours:
+        return FitPlan(method, plan=_local_plan(settings, n_rows, where))
+    optimizer = _optimizer_in_steps(method, settings.optimizer, n_rows, where)
+    if optimizer is not None:
+        n_points = count_points(settings, n_rows)
+        asked = settings.batch_size, settings.max_iter, settings.max_time
+        return FitPlan(method, plan=automatic_plan(optimizer, n_rows, n_points, *asked))
+    return _full_batch_plan(method, settings, n_rows)
+
+
+def _automatic_method(settings: FitSettings, n_rows: int, where: str) -> str:
+    if settings.targets == "numbers":
+        exact = settings.chooses_inducing and n_rows <= _MOST_ROWS_EXACT and settings.store_rows
+        return "exact" if exact else "titsias"
+    if settings.n_neighbors != "auto":
+        return "local"
+    free_choice = (
+        settings.chooses_inducing
+        and settings.optimizer not in ("lbfgs", ROUNDS, *STOCHASTIC)
+        and settings.store_rows
+        and where == "memory"
+        and not settings.warm_start
+    )
+    return "full_kl" if free_choice and n_rows <= _MOST_ROWS_FULL else "sparse_kl"
+
+
+def _full_batch_plan(method: AnyMethod, settings: FitSettings, n_rows: int) -> FitPlan:
+    optimizer = method.optimizer if settings.optimizer == "auto" else settings.optimizer
+    if optimizer == "lbfgs":
+        _check_has_q(method, optimizer)
+        return FitPlan(method, fit_jointly)
+    train: Callable[[Problem, Report], Fitted] = fit_collapsed
+    if method.chooses_rows:
+        automatic = settings.n_inducing == "auto"
+        train = ivm_trainer(2 * automatic_count(n_rows) if automatic else settings.n_inducing)
+    return FitPlan(method, train, scg.maximise if optimizer == "scg" else lbfgsb.maximise)
+
+
+def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: int, where: str) -> str | None:
+    """The optimizer that sees some rows at a time, or all in rounds; None for full batch."""
+    listed = ", ".join(map(repr, STOCHASTIC))
+    if where == "cluster":
+        if not method.sums_rows or optimizer not in ("auto", ROUNDS, *STOCHASTIC):
+            raise ValueError(
+                "rows in a Dask collection are trained on in rounds, which takes "
+                f"method='sparse_kl' and an optimizer out of 'auto', 'rounds', {listed}; got "
+                f"method={method.name!r}, optimizer={optimizer!r}."
+            )
+        return ROUNDS if optimizer == "auto" else optimizer
+    if optimizer in (ROUNDS, *STOCHASTIC) and not (where == "stream" and optimizer == ROUNDS):
+        _check_has_q(method, optimizer)
+        return optimizer
+    if where == "stream":
+        if not method.streams or optimizer != "auto":
+            raise ValueError(
+                "rows from a stream are trained on by minibatches, which takes method='sparse_kl' "
+                f"and an optimizer out of 'auto', {listed}; got method={method.name!r}, "
+                f"optimizer={optimizer!r}."
+            )
+        return "natural_gradient"
+    many = optimizer == "auto" and n_rows > MOST_ROWS_FULL_BATCH
+    return "natural_gradient" if many and method.has_q else None
+
+
+def _local_plan(settings: FitSettings, n_rows: int, where: str) -> Plan:
+    """Three hundred batches of 256 rows unless the user says; fewer if nothing more is gained."""
+    if where == "cluster":
+        raise ValueError(
+            "method='local' keeps all rows of its fit in one place, so it does not fit to "
+            "Dask collections. Fit it in memory to a sample of the rows, for instance "
+            "X.sample(frac=0.01).compute() of a dataframe; what is fitted then predicts "
+            "for Dask collections. Or use method='sparse_kl', which fits to them."
+        )
+    if settings.optimizer not in ("auto", "adam"):
+        raise ValueError(
+            f"method='local' is trained by optimizer='adam', got {settings.optimizer!r}. Leave "
+            "it at 'auto'."
+        )
+    size = _LOCAL_BATCH if settings.batch_size == "auto" else int(settings.batch_size)
+    steps = _LOCAL_STEPS if settings.max_time is None else 10**9
+    most = steps if settings.max_iter is None else int(settings.max_iter)
+    return Plan("adam", min(size, n_rows), most)
+
+
+def count_points(settings: FitSettings, n_rows: int) -> int:
+    """How many inducing points there will be, or a few more than that."""
+    if settings.inducing_points is not None:
+        return len(settings.inducing_points)
+    auto = settings.n_inducing == "auto"
+    return automatic_count(n_rows) if auto else int(settings.n_inducing)
+
+
+def count_neighbors(settings: FitSettings) -> int:
+    """How many rows a neighbourhood has."""
+    auto = settings.n_neighbors == "auto"
+    return for_platform(_NEIGHBORS) if auto else int(settings.n_neighbors)
+
+
+def competes(settings: FitSettings, n_rows: int, where: str = "memory") -> bool:
+    """Whether two methods compete: nothing was asked for that only one of them understands."""
+    by_minibatches = n_rows > MOST_ROWS_FULL_BATCH
+    repeatable = isinstance(settings.random_state, int | np.integer)
+    return (
+        settings.targets == "classes"
+        and where == "memory"
+        and settings.method == "auto"
+        and n_rows > FEWEST_ROWS_TO_COMPETE
+        and settings.store_rows
+        and settings.chooses_inducing
+        and settings.n_neighbors == "auto"
+        and settings.method_options is None
+        and settings.optimizer == "auto"
+        and settings.batch_size == "auto"
+        and settings.max_iter is None
+        and settings.learn_kernel
+        and not settings.warm_start
+        and (by_minibatches or settings.validation_fraction is None)
+        # who goes on from a checkpoint must hold the same rows out
+        and (settings.checkpoint is None or (by_minibatches and repeatable))
+    )
+
+
+# --- what a method does not do --------------------------------------------------------------------
+
+
+def _with_options(cls: type[AnyMethod], options: Any) -> AnyMethod:
+    """The method with its options, or an error that lists what it has."""
+    if options is None:
+        return cls()
+    if not isinstance(options, Mapping):
+        raise ValueError(f"method_options must be a dict or None, got {options!r}.")
+    for option, value in options.items():
+        if option not in cls.OPTIONS:
+            listed = ", ".join(map(repr, cls.OPTIONS)) or "none"
+            raise ValueError(f"method={cls.name!r} has no option {option!r}; it has {listed}.")
+        choices = cls.OPTIONS[option]
+        fits = value in choices if isinstance(choices, tuple) else isinstance(value, choices)
+        if not fits:
+            wanted = choices if isinstance(choices, tuple) else choices.__name__
+            raise ValueError(
+                f"option {option!r} of method={cls.name!r} must be {wanted}, got {shown(value)}."
+            )
+    return cls(**options)
+
+
+def _check_method(method: AnyMethod, settings: FitSettings) -> None:
+    """A method must not be given what it would not use, nor be asked for what it cannot do."""
+    name = f"method={method.name!r}"
+    if method.stores_rows and not settings.store_rows:
+        raise ValueError(
+            f"{name} holds rows of X in the fitted model, which store_rows=False "
+            "does not allow. Use method='auto' or 'sparse_kl', or store_rows=True."
+        )
+    if method.links is not None and settings.likelihood not in method.links:
+        raise ValueError(
+            f"{name} is derived for likelihood={method.links[0]!r}, got "
+            f"{settings.likelihood!r}. Use that, or another method."
+        )
+    if method.chooses_rows and settings.inducing_points is not None:
+        raise ValueError(
+            f"{name} chooses its points from the rows of X, but inducing_points was given. "
+            "Say how many with n_inducing, or use method='sparse_kl'."
+        )
+    if not (method.sparse or method.chooses_rows or settings.chooses_inducing):
+        given = "inducing_points" if settings.inducing_points is not None else "n_inducing"
+        raise ValueError(
+            f"{name} has no inducing points, but {given} was given. Leave it out, "
+            "or use a sparse method."
+        )
+    if not method.looks_up_neighbours and settings.n_neighbors != "auto":
+        raise ValueError(
+            f"n_neighbors is for method='local', but the method is {method.name!r}. Leave it out."
+        )
+
+
+def _check_has_q(method: AnyMethod, optimizer: str) -> None:
+    if not method.has_q:
+        raise ValueError(
+            f"optimizer={optimizer!r} moves q(u) together with the kernel, which "
+            f"method={method.name!r} does not have; use optimizer='auto'."
+        )
+
+
+def check_weights(method: AnyMethod, weights: np.ndarray) -> None:
+    """Refuse weights that the method's mathematics does not allow."""
+    others = "method='full_kl' or 'sparse_kl', which take any weights"
+    if method.weights == "whole" and np.any(weights != np.round(weights)):
+        odd = weights[weights != np.round(weights)][0]
+        raise ValueError(
+            f"method={method.name!r} repeats a row as often as its weight says, so weights must be "
+            f"whole numbers, but one is {odd:g}. Scale them, or use {others}."
+        )
+    used = weights[weights > 0]
+    if method.weights == "copies" and np.any(used < 1.0):
+        raise ValueError(
+            f"method={method.name!r} takes a weight as a number of copies of the row, so weights "
+            f"must be 0 or at least 1, but one is {used.min():g}. Scale them up, or use {others}."
+        )

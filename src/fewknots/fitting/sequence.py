@@ -1,0 +1,200 @@
+"""The one way through a fit: check, standardise, choose, start, train, make the posterior.
+
+    settings ──┐                                      ┌── full batch ──┐
+    rows ──────┼─► plan ─► standardise ─► encode ─►───┼── minibatches ─┼─► FittedModel
+    warm ──────┘                                      ├── rounds ──────┤
+                                                      └── neighbours ──┘
+
+Rows in memory, from a stream and on a cluster differ only in their `RowSource`. With method="auto"
+and many rows two fits go this way, with other settings each, and one of them stays (contest.py).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..data.standardise import Standardiser
+from ..data.tables import warn_of_constant_columns
+from ..kernels import as_kernel
+from ..likelihoods import Bernoulli, Gaussian
+from ..local.posterior import LocalPosterior
+from ..optimize.lbfgsb import Status
+from ..progress import Progress, Reporter
+from ..training.full_batch import Fitted
+from ..training.row_sources import RowsInMemory, RowSource
+from ..training.schedule import Plan
+from .contest import Contest
+from .fitted_model import Encoding, FitContext, FittedModel, warn_of_trouble
+from .full_batch import train_full_batch
+from .in_steps import train_by_minibatches, train_in_rounds, train_on_more_rows
+from .methods import CLASSIFICATION, ROUNDS
+from .neighbours import train_neighbourhoods, with_more_rows
+from .plan import FitPlan, check_weights, choose_plan, competes
+from .settings import FitSettings
+from .start import Job, Trained, check_warm, check_warm_method
+
+_FIRST_NOISE = 0.1  # of the variance of y
+_UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
+_UPDATE_STEPS = 100
+
+
+def fit(
+    settings: FitSettings,
+    source: RowSource,
+    context: FitContext,
+    warm: FittedModel | None = None,
+    compete: bool = True,
+) -> FittedModel:
+    """Fit to rows, wherever they are.
+
+    warm : an earlier fit to begin with.
+    compete : whether methods may compete where the choice between them is open.
+    """
+    if warm is not None:
+        check_warm(warm, settings, source.n_features)
+    if compete and isinstance(source, RowsInMemory) and competes(settings, source.n_counted):
+        return Contest(fit, settings, source, context).winner()
+    fit_plan = choose_plan(settings, source.n_rows, source.where)
+    if warm is not None:
+        check_warm_method(warm, fit_plan.method)
+    if isinstance(source, RowsInMemory):
+        source = _rows_to_train_on(source, fit_plan)
+    warn_of_constant_columns(source.extremes, source.feature_names)
+    standardiser = _standardiser(settings, source, fit_plan, warm)
+    encoding = _encoding(settings, source)
+    train = _trainer(fit_plan, source.where)
+    return _trained(train, settings, source, fit_plan, encoding, standardiser, warm, context)
+
+
+def update(
+    settings: FitSettings, source: RowsInMemory, context: FitContext, known: FittedModel
+) -> FittedModel:
+    """Let more rows inform what is known; kernel and inducing points stay where they are."""
+    standardiser, likelihood = known.standardiser, known.likelihood
+    assert isinstance(likelihood, Bernoulli)
+    encoding = Encoding(likelihood, likelihood.encoded)
+    if isinstance(known.posterior, LocalPosterior):
+        rows = source.table(standardiser, encoding.encode).take(np.arange(source.n_rows))
+        posterior, evidence = with_more_rows(known.posterior, rows)
+        now = replace(known, posterior=posterior, evidence=evidence, classes=source.classes)
+        return replace(now, stored_rows=len(posterior.points))
+    plan = Plan("natural_gradient", min(source.n_rows, _UPDATE_BATCH), _UPDATE_STEPS)
+    fit_plan, train = FitPlan(CLASSIFICATION["sparse_kl"](), plan=plan), train_on_more_rows
+    found = _trained(train, settings, source, fit_plan, encoding, standardiser, known, context)
+    # log p(new, old) = log p(old) + log p(new | old); the last given a posterior that is
+    # itself approximate, so that the sum is close to a bound but no longer one.
+    evidence = found.evidence + known.evidence
+    # the points stay where they are
+    return replace(found, evidence=evidence, is_bound=False, stored_rows=known.stored_rows)
+
+
+def _rows_to_train_on(rows: RowsInMemory, fit_plan: FitPlan) -> RowsInMemory:
+    """Those that count, and equal ones as one where that saves work."""
+    check_weights(fit_plan.method, rows.weights)
+    if fit_plan.plan is not None:  # finding equal rows among many costs more than it saves
+        return rows.counted()
+    # "whole": each row has a part of its own
+    return rows.repeated() if fit_plan.method.weights == "whole" else rows.merged()
+
+
+def _standardiser(
+    settings: FitSettings, source: RowSource, fit_plan: FitPlan, warm: FittedModel | None
+) -> Standardiser:
+    if warm is not None:
+        return warm.standardiser
+    if not settings.standardize:
+        return Standardiser.identity(source.n_features)
+    in_rounds = fit_plan.plan is not None and fit_plan.plan.optimizer == ROUNDS
+    found = source.spread()
+    # the same in whatever order the rows were added up
+    return found.rounded() if in_rounds or source.where == "cluster" else found
+
+
+def _encoding(settings: FitSettings, source: RowSource) -> Encoding:
+    """The likelihood to start from, and what it makes of the targets."""
+    if settings.targets == "classes":
+        return Encoding(Bernoulli(settings.likelihood), Bernoulli.encoded)
+    assert isinstance(source, RowsInMemory)
+    y, weights, scaling = source.y, source.weights, Standardiser.identity(1)
+    if settings.standardize:
+        scaling = Standardiser.fitted(y[:, None], weights)
+    mean, scale = float(scaling.mean[0]), float(scaling.scale[0])
+    y = scaling(y[:, None])[:, 0]
+    if settings.noise is None:
+        spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+        noise = _FIRST_NOISE * (spread if spread > 0 else 1.0)
+    else:
+        noise = settings.noise / scale**2
+    return Encoding(Gaussian(np.asarray(noise)), lambda _: y, mean, scale)
+
+
+def _trainer(fit_plan: FitPlan, where: str) -> Callable[[Job], Trained]:
+    if fit_plan.plan is None:
+        return train_full_batch
+    if fit_plan.method.looks_up_neighbours:
+        return train_neighbourhoods
+    in_rounds = where == "cluster" or fit_plan.plan.optimizer == ROUNDS
+    return train_in_rounds if in_rounds else train_by_minibatches
+
+
+def _trained(
+    train: Callable[[Job], Trained],
+    settings: FitSettings,
+    source: RowSource,
+    fit_plan: FitPlan,
+    encoding: Encoding,
+    standardiser: Standardiser,
+    warm: FittedModel | None,
+    context: FitContext,
+) -> FittedModel:
+    """The model that training ends in; callbacks see the ones on the way."""
+    offset = 0.0
+    if isinstance(source, RowsInMemory):
+        # The density of y is that of the standardised y divided by the scale, row by row.
+        offset = -float(np.sum(source.weights)) * float(np.log(encoding.scale))
+
+    def model(fitted: Fitted, history: dict[str, np.ndarray]) -> FittedModel:
+        gradient = fitted.gradient
+        if gradient is not None and gradient.inducing_points is not None:
+            points = gradient.inducing_points / standardiser.scale
+            gradient = gradient._replace(inducing_points=points)
+        return FittedModel(
+            method=fit_plan.method.name,
+            kernel=fitted.model.kernel,
+            likelihood=fitted.model.likelihood,
+            posterior=fitted.posterior,
+            standardiser=standardiser,
+            n_features=source.n_features,
+            feature_names=source.feature_names,
+            classes=source.classes,
+            evidence=fitted.evidence + offset,
+            is_bound=fit_plan.method.is_bound and not fitted.is_estimate,
+            gradient=gradient,
+            iterations=fitted.iterations,
+            evaluations=fitted.evaluations,
+            converged=fitted.status is Status.CONVERGED,
+            stored_rows=fitted.stored_rows,
+            history=history,
+            target_mean=encoding.mean,
+            target_scale=encoding.scale,
+        )
+
+    def as_of(now: Progress, fitted: Fitted) -> Any:
+        """What callbacks see of a moment."""
+        moment = {"iteration": now.iteration, "seconds": now.seconds, "bound": now.bound}
+        history = {name: np.array([value]) for name, value in moment.items()}
+        return context.show(model(fitted._replace(iterations=now.iteration), history))
+
+    def report(max_iter: int) -> Reporter:
+        limit, interruption, task, _ = context
+        heard = settings.callback, settings.verbose, max_iter
+        return Reporter(*heard, limit, interruption, task, as_of)
+
+    kernel = as_kernel(settings.kernel, source.feature_names)
+    table = source.table(standardiser, encoding.encode)
+    job = Job(settings, fit_plan, table, kernel, encoding.likelihood, standardiser, warm, report)
+    fitted, reporter = train(job)
+    warn_of_trouble(fitted, settings.jitter)
+    return model(fitted, reporter.history())

@@ -1,0 +1,156 @@
+"""What the user says about a fit: an estimator's arguments, read once and checked.
+
+Arguments are checked here and not in the constructor, as scikit-learn asks, with messages that say
+what to pass instead.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .. import inducing
+from ..data.targets import shown
+from ..likelihoods import LINKS
+from .methods import METHODS, OPTIMIZERS
+
+_SWITCHES = (
+    *("ard", "learn_kernel", "learn_inducing", "store_rows", "standardize"),
+    *("resume", "warm_start", "learn_noise"),
+)
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """All arguments that a fit depends on, by the names and in the values that the user knows.
+
+    What an estimator does not have is as if left at its default. The docstrings of GPClassifier and
+    GPRegressor say what each means.
+
+    targets : what is learned, "classes" or "numbers".
+    names : which of the arguments the estimator has; a checkpoint is recognised by them.
+    """
+
+    targets: str
+    names: tuple[str, ...]
+    kernel: Any
+    ard: bool
+    method: str
+    n_inducing: Any
+    inducing_points: Any
+    inducing_init: str
+    learn_kernel: bool
+    learn_inducing: bool
+    store_rows: bool
+    max_iter: Any
+    tol: float
+    standardize: bool
+    jitter: Any
+    dtype: Any
+    device: str
+    random_state: Any
+    verbose: int
+    callback: Any
+    likelihood: Any = "probit"
+    method_options: Any = None
+    n_neighbors: Any = "auto"
+    optimizer: str = "auto"
+    batch_size: Any = "auto"
+    max_time: Any = None
+    validation_fraction: Any = None
+    checkpoint: Any = None
+    resume: bool = False
+    warm_start: bool = False
+    class_weight: Any = None
+    noise: Any = None
+    learn_noise: bool = False
+
+    @classmethod
+    def of(cls, targets: str, arguments: Mapping[str, Any]) -> "FitSettings":
+        """Read an estimator's arguments; the first that means nothing is an error."""
+        known = {field.name: field.default for field in fields(cls)}
+        mine = {name: value for name, value in arguments.items() if name in known}
+        _check(targets, SimpleNamespace(**known | mine))
+        mine |= {name: bool(mine[name]) for name in _SWITCHES if name in mine}
+        return cls(targets, tuple(mine), **mine | {"tol": float(mine["tol"])})
+
+    def but(self, **changes: Any) -> "FitSettings":
+        """The same with some other arguments."""
+        return replace(self, **changes)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the estimator could be made of."""
+        return {name: getattr(self, name) for name in self.names}
+
+    @property
+    def chooses_inducing(self) -> bool:
+        """Whether neither number nor places of inducing points are given."""
+        return _is_auto(self.n_inducing) and self.inducing_points is None
+
+
+def _check(targets: str, given: Any) -> None:
+    one_of("inducing_init", given.inducing_init, inducing.METHODS)
+    if not _is_auto(given.n_inducing):
+        whole_number("n_inducing", given.n_inducing, 1)
+    if given.max_iter is not None:
+        whole_number("max_iter", given.max_iter, 1)
+    number("tol", given.tol, positive=False)
+    for name in ("jitter", "max_time", "validation_fraction", "noise"):
+        if getattr(given, name) is not None:
+            number(name, getattr(given, name), positive=True)
+    for name in _SWITCHES:
+        switch(name, getattr(given, name))
+    if given.callback is not None and not callable(given.callback):
+        raise ValueError(f"callback must be callable or None, got {given.callback!r}.")
+    one_of("likelihood", given.likelihood, LINKS)
+    one_of("method", given.method, ("auto", *METHODS[targets]))
+    one_of("optimizer", given.optimizer, OPTIMIZERS)
+    for name in ("batch_size", "n_neighbors"):
+        if not _is_auto(getattr(given, name)):
+            whole_number(name, getattr(given, name), 1)
+    if given.validation_fraction is not None and given.validation_fraction >= 1.0:
+        raise ValueError(
+            f"validation_fraction must be below 1, got {shown(given.validation_fraction)}."
+        )
+    if given.resume and given.checkpoint is None:
+        raise ValueError("resume=True needs the folder to go on from: checkpoint='...'.")
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def one_of(name: str, value: Any, allowed: Collection[str]) -> None:
+    """A text out of a few."""
+    if not isinstance(value, str) or value not in allowed:
+        listed = ", ".join(repr(option) for option in allowed)
+        raise ValueError(f"{name} must be one of {listed}, got {shown(value)}.")
+
+
+def whole_number(name: str, value: Any, least: int) -> None:
+    """An int (not a bool) of at least `least`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {shown(value)}.")
+
+
+def number(name: str, value: Any, *, positive: bool) -> None:
+    """A finite real number, positive or at least zero."""
+    fits = (
+        isinstance(value, Real)
+        and not isinstance(value, bool | np.bool_)
+        and np.isfinite(float(value))
+        and (float(value) > 0 if positive else float(value) >= 0)
+    )
+    if not fits:
+        wanted = "a positive number" if positive else "a number of at least 0"
+        raise ValueError(f"{name} must be {wanted}, got {shown(value)}.")
+
+
+def switch(name: str, value: Any) -> None:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
