@@ -149,7 +149,7 @@ class Reporter:
             return [callback(now) is True for callback in self.callbacks]
         finally:
             if model is not None:
-                model.so_far = None
+                model.so_far = model.as_estimator = None
 
     def __enter__(self) -> "Reporter":
         if self._line is not None:
@@ -215,12 +215,12 @@ class _ModelOfAMoment:
 
     def __init__(self, so_far: Callable[[], Any], as_estimator: Callable[[Any], Any]) -> None:
         self.so_far: Callable[[], Any] | None = so_far
-        self._as_estimator = as_estimator
+        self.as_estimator: Callable[[Any], Any] | None = as_estimator
 
     def __call__(self) -> Any:
-        if self.so_far is None:
+        if self.so_far is None or self.as_estimator is None:
             raise RuntimeError(
                 "this moment of the fit is over: call `model()` inside the callback, and keep "
                 "what it returns."
             )
-        return self._as_estimator(self.so_far())
+        return self.as_estimator(self.so_far())

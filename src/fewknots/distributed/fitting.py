@@ -37,28 +37,23 @@ class Group(NamedTuple):
 
 
 @contextmanager
-def rows_on_cluster(
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    class_weight: Any,
-    dtype: np.dtype,
-    device: str,
-    checkpoint: Any,
-) -> Iterator["RowsOnCluster"]:
+def rows_on_cluster(X: Any, y: Any, sample_weight: Any, **how: Any) -> Iterator["RowsOnCluster"]:
     """The rows of Dask collections, loaded by the workers of the client in use.
 
-    dtype, device : what to compute in, and where.
+    how : as `RowsOnCluster` has it
     """
     if y is None:
         raise ValueError("fit needs y, the labels, as a Dask array or series cut like X.")
     cut = pieces(X, y, sample_weight)
     with current_client() as client:
-        yield RowsOnCluster(client, cut, X, class_weight, dtype, device, checkpoint)
+        yield RowsOnCluster(client, cut, X, **how)
 
 
 class RowsOnCluster:
-    """All rows of a collection, loaded on a cluster and looked at once."""
+    """All rows of a collection, loaded on a cluster and looked at once.
+
+    dtype, device : what to compute in, and where
+    """
 
     where = "cluster"
 

@@ -14,7 +14,7 @@ from .. import prediction
 from ..data.tables import check_magnitude, with_numeric_columns
 from ..exceptions import InterruptedFitWarning, warn
 from ..fitting import sequence
-from ..fitting.fitted_model import FitContext, FittedModel
+from ..fitting.job import FitContext, FittedModel
 from ..fitting.methods import METHODS
 from ..fitting.settings import FitSettings, number, one_of
 from ..inference.capabilities import Capabilities
@@ -36,6 +36,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     """Base of GPClassifier and GPRegressor."""
 
     _learns: ClassVar[str]  # "classes" or "numbers"
+    # (settings, X, y, sample_weight, classes, reset): rows and targets, checked and encoded
+    _rows_in_memory: Callable[..., RowsInMemory]
     _likelihood: Any
     _fitted: FittedModel
     classes_: np.ndarray
@@ -100,21 +102,6 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     def _warm(self) -> FittedModel | None:
         """What the last fit knows, if this one is to begin with it."""
         return getattr(self, "_fitted", None) if getattr(self, "warm_start", False) else None
-
-    def _rows_in_memory(
-        self,
-        settings: FitSettings,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        classes: Any = None,
-        reset: bool = True,
-    ) -> RowsInMemory:
-        """Rows and targets, checked and encoded.
-
-        reset : whether this is a first fit, not one that goes on with more rows.
-        """
-        raise NotImplementedError
 
     def _checked(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         X, y = validate_data(

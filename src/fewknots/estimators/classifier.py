@@ -15,7 +15,7 @@ from ..export import to_onnx
 from ..extras import missing
 from ..files.container import shown
 from ..fitting import sequence
-from ..fitting.fitted_model import FitContext, FittedModel
+from ..fitting.job import FitContext, FittedModel
 from ..likelihoods import LINKS, Bernoulli
 from ..numerics.precision import on_device, resolve_dtype
 from ..training.row_sources import RowsInMemory
@@ -248,9 +248,15 @@ class GPClassifier(ClassifierMixin, StreamingFits):
             what = "fitting to Dask collections needs dask and distributed"
             raise ImportError(missing(what, "dask")) from error
         settings, warm = self._settings(), self._warm()
-        dtype = resolve_dtype(settings.dtype)
-        how = settings.class_weight, dtype, settings.device, settings.checkpoint
-        with rows_on_cluster(X, y, sample_weight, *how) as rows:
+        with rows_on_cluster(
+            X,
+            y,
+            sample_weight,
+            class_weight=settings.class_weight,
+            dtype=resolve_dtype(settings.dtype),
+            device=settings.device,
+            checkpoint=settings.checkpoint,
+        ) as rows:
             return sequence.fit(settings, rows, context, warm)
 
     def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):

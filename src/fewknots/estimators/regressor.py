@@ -12,7 +12,7 @@ from ..data.targets import check_not_negative, one_column, shown
 from ..exceptions import ModelFileError
 from ..files.container import shown as quoted
 from ..files.header_values import value_of
-from ..fitting.fitted_model import FittedModel
+from ..fitting.job import FittedModel
 from ..likelihoods import Gaussian
 from ..reach import check_finite
 from ..training.row_sources import RowsInMemory

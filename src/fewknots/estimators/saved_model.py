@@ -31,7 +31,7 @@ from ..files.header_values import (
     value_of,
 )
 from ..files.model_format import checked_array
-from ..fitting.fitted_model import FittedModel
+from ..fitting.job import FittedModel
 from ..fitting.methods import METHODS
 from ..kernels import Kernel
 from ..likelihoods import LINKS, Bernoulli

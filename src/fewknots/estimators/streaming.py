@@ -16,7 +16,7 @@ from ..data.targets import check_same_classes
 from ..distributed.collections import is_dask
 from ..files.container import replacing
 from ..fitting import sequence
-from ..fitting.fitted_model import FitContext, FittedModel
+from ..fitting.job import FitContext, FittedModel
 from ..numerics.precision import on_device
 from ..posterior import MixturePosterior
 from ..reach import OutOfReachError

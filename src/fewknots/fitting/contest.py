@@ -36,7 +36,7 @@ from ..progress import Progress
 from ..scoring import difference_interval
 from ..stopping import TimeLimit
 from ..training.row_sources import RowsInMemory
-from .fitted_model import FitContext, FittedModel
+from .job import FitContext, FittedModel
 from .settings import FitSettings
 
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
@@ -89,7 +89,7 @@ class Contest:
     ):
         self.fit, self.rows, self.context = fit, rows, context
         # named once, for the kernel of either
-        self.settings = settings.but(kernel=as_kernel(settings.kernel, rows.feature_names))
+        self.settings = replace(settings, kernel=as_kernel(settings.kernel, rows.feature_names))
         judges = held_out(rows.y, settings.random_state)
         learned = rows.weights.copy()
         learned[judges] = 0.0
@@ -125,7 +125,7 @@ class Contest:
 
     def _compete(self, method: str, limit: TimeLimit | None, callback: "_Follow") -> Outcome:
         max_time = None if limit is None else max(limit.seconds, _LEAST_TIME)
-        settings = self._settings_of(method).but(max_time=max_time, callback=callback)
+        settings = replace(self._settings_of(method), max_time=max_time, callback=callback)
         context = FitContext(limit, self.interruption, self._task)
         started = time.perf_counter()
         model = score = None
@@ -145,7 +145,8 @@ class Contest:
 
     def _settings_of(self, method: str) -> FitSettings:
         folder = self.settings.checkpoint  # to each its own
-        return self.settings.but(
+        return replace(
+            self.settings,
             method=method,
             class_weight=None,  # it is in the weights
             checkpoint=None if folder is None else Path(folder) / method,
@@ -222,7 +223,7 @@ class Contest:
         limit = None if self.limit is None else TimeLimit(self.limit.left())
         if limit is not None and limit.seconds < best.seconds_to_start:
             return model
-        settings = self._settings_of(best.method).but(warm_start=True)
+        settings = replace(self._settings_of(best.method), warm_start=True)
         return self.fit(settings, self.rows, self.context._replace(limit=limit), model)
 
 

@@ -15,10 +15,8 @@ from jaxtyping import Int
 from sklearn.utils import check_random_state
 
 from ..files.header_values import encode_arguments
-from ..inference.method import Method
 from ..inference.sites import Rows
 from ..numerics.precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
-from ..optimize.lbfgsb import maximise
 from ..posterior import GaussianPosterior
 from ..progress import Reporter
 from ..training import saved_form
@@ -33,20 +31,11 @@ from ..training.saved_form import Saved
 from ..training.steps import Naturals, base_of, precision_dtype
 from ..training.stochastic import Run, Start, fit_stochastic
 from ..training.summation import RoundsRun, Summation
+from .job import Job, Trained
 from .methods import ROUNDS
 from .plan import count_points
 from .settings import FitSettings
-from .start import (
-    Job,
-    Trained,
-    in_precision,
-    learned_of,
-    naturals_of,
-    start_of,
-    starting_kernel,
-    starting_points,
-    with_stored,
-)
+from .start import in_dtype, naturals_of, problem_of, start_of, starting_model, with_stored
 
 _SAMPLE_ROWS = 10_000  # at least, to see how the inputs spread and choose inducing points from
 _SAMPLE_PER_POINT = 20
@@ -81,11 +70,10 @@ def train_by_minibatches(job: Job) -> Trained:
         if isinstance(feed, StoreFeed):
             stack.callback(feed.close)
         jitter = resolve_jitter(settings.jitter, dtype)
-        problem = _problem(
-            job, in_dtype(sample, dtype), model, learned_of(job, model), jitter, drawn.seed
-        )
+        rng = np.random.RandomState(drawn.seed)
+        problem = problem_of(job, in_dtype(sample, dtype), model, jitter, rng)
         start = start_of(model, jitter, wide, job.warm)
-        reporter = stack.enter_context(job.report(plan.steps))
+        reporter = stack.enter_context(job.report())
         plan = plan._replace(warm=job.warm is not None)
         run = Run(plan, feed, start, drawn.seed, held_out, drawn.checkpoints, drawn.saved)
         return with_stored(job, fit_stochastic(run, problem, reporter), sample.X), reporter
@@ -102,13 +90,14 @@ def train_on_more_rows(job: Job) -> Trained:
     assert known is not None
     assert isinstance(known.posterior, GaussianPosterior)
     dtype = np.dtype(known.posterior.points.dtype)
-    model = Model(known.kernel, known.posterior.points, job.likelihood)
+    model = Model(known.kernel, known.posterior.points, job.encoding.likelihood)
     jitter = resolve_jitter(job.settings.jitter, dtype)
     rows = in_dtype(job.table.take(np.arange(job.table.n_rows)), dtype)
     # what all earlier rows have added up to is in float64
-    with computing_in(_WIDE), job.report(plan.steps) as reporter:
+    with computing_in(_WIDE), job.report() as reporter:
         q = naturals_of(known.kernel, known.posterior, jitter)
-        problem = _problem(job, rows, model, Learned(False, False, False), jitter, 0)
+        rng, nothing = np.random.RandomState(0), Learned(False, False, False)
+        problem = problem_of(job, rows, model, jitter, rng, nothing)
         run = Run(plan, ArrayFeed(rows), Start(model, q, base_of(q)), seed=0)
         return fit_stochastic(run, problem, reporter), reporter
 
@@ -139,12 +128,11 @@ def train_in_rounds(job: Job) -> Trained:
     sample = _sample(job, drawn.rng)
     model = _starting_model(job, sample, drawn, _WIDE)
     jitter = resolve_jitter(settings.jitter, dtype)
-    problem = _problem(
-        job, in_dtype(sample, _WIDE), model, learned_of(job, model), jitter, drawn.seed
-    )
+    rng = np.random.RandomState(drawn.seed)
+    problem = problem_of(job, in_dtype(sample, _WIDE), model, jitter, rng)
     with computing_in(_WIDE), one_lapack_thread():
         summation = table.summation(dtype)
-        with job.report(plan.steps) as reporter:
+        with job.report() as reporter:
             start = start_of(model, jitter, _WIDE, job.warm)
             if drawn.saved is None and job.warm is None and on_all_rows:
                 start = _start_from_sample(start, problem, summation, reporter)
@@ -232,44 +220,9 @@ def _sample(job: Job, rng: np.random.Generator) -> Rows:
 
 
 def _starting_model(job: Job, sample: Rows, drawn: Drawn, dtype: np.dtype) -> Model:
-    """Kernel and inducing points as the sample suggests, or as they are known."""
-    settings, saved = job.settings, drawn.saved
-    if job.warm is not None:
-        kernel, Z = job.warm.kernel, job.warm.posterior.points
-    else:
-        kernel = starting_kernel(job.kernel, sample.X, sample.weights, settings.ard)
-        if saved is not None:
-            Z = np.zeros((saved.header["n_inducing"], sample.X.shape[1]))
-        else:
-            rng = np.random.RandomState(drawn.seed)
-            Z = starting_points(
-                settings, job.standardiser, kernel, *sample[::2], rng, job.table.n_rows
-            )
-    model = in_precision(Model(kernel, Z, job.likelihood), dtype)
-    return model if saved is None else unflattened("model", model, saved.arrays)
-
-
-def _problem(
-    job: Job, rows: Rows, model: Model, learned: Learned, jitter: float, seed: int
-) -> Problem:
-    """What training in steps or rounds is to do; `rows` are a sample, or all."""
-    method, plan = job.fit_plan.method, job.fit_plan.plan
-    assert plan is not None
-    assert isinstance(method, Method)
-    return Problem(
-        rows=rows,
-        model=model,
-        learned=learned,
-        method=method,
-        maximise=maximise,
-        jitter=jitter,
-        max_iter=plan.steps,
-        tol=job.settings.tol,
-        rng=np.random.RandomState(seed),
-        off_rows=not job.settings.store_rows,
-    )
-
-
-def in_dtype(rows: Rows, dtype: np.dtype) -> Rows:
-    """Rows in another precision."""
-    return Rows(*(column.astype(dtype) for column in rows))
+    """As the sample suggests, or as a checkpoint has it."""
+    rng, saved = np.random.RandomState(drawn.seed), drawn.saved
+    if saved is None:
+        return starting_model(job, sample, rng, dtype, sampled=True)
+    model = starting_model(job, sample, rng, dtype, True, saved.header["n_inducing"])
+    return unflattened("model", model, saved.arrays)

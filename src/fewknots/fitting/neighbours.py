@@ -1,7 +1,5 @@
 """Training the local method: from a table of rows to a store of them and a learned metric."""
 
-from typing import Any
-
 import jax
 import numpy as np
 from jaxtyping import Int
@@ -22,8 +20,9 @@ from ..training.constraints import constraints_of
 from ..training.row_sources import Table
 from ..training.schedule import Plan
 from .in_steps import draw, held_out_rows
+from .job import Job, Trained
 from .plan import check_weights, count_neighbors
-from .start import Job, Trained, enough_of, starting_kernel
+from .start import starting_kernel
 
 _FEW_ROWS = 5000  # which can afford float64
 _MOST_HELD_OUT = 4096  # each is solved for at every score
@@ -35,7 +34,8 @@ def train_neighbourhoods(job: Job) -> Trained:
     settings, table, method, plan = job.settings, job.table, job.fit_plan.method, job.fit_plan.plan
     assert plan is not None
     assert isinstance(method, Local)
-    assert isinstance(job.likelihood, Bernoulli)
+    likelihood = job.encoding.likelihood
+    assert isinstance(likelihood, Bernoulli)
     if table.n_rows < 2:
         raise ValueError("method='local' needs at least two rows, each to predict the other.")
     dtype = resolve_dtype(settings.dtype, minibatches=table.n_rows > _FEW_ROWS)
@@ -45,11 +45,11 @@ def train_neighbourhoods(job: Job) -> Trained:
     kept = np.setdiff1d(np.arange(table.n_rows), left_out, assume_unique=True)
     rows = _taken(table, kept, dtype)
     check_weights(method, rows.weights)  # of a stream they are not seen before
-    start = _start(job, rows)
+    start = _start(job, rows, likelihood)
     run = LocalRun(
         rows=rows,
         start=start,
-        likelihood=job.likelihood,
+        likelihood=likelihood,
         n_neighbors=count_neighbors(settings),
         rule=method.inference,
         plan=plan,
@@ -61,7 +61,7 @@ def train_neighbourhoods(job: Job) -> Trained:
         checkpoints=drawn.checkpoints,
         resumed=drawn.saved,
     )
-    with computing_in(dtype), job.report(plan.steps) as reporter:
+    with computing_in(dtype), job.report() as reporter:
         fitted = fit_local(run, reporter)
         return fitted._replace(stored_rows=len(fitted.posterior.points)), reporter
 
@@ -86,7 +86,7 @@ def with_more_rows(posterior: LocalPosterior, rows: Rows) -> tuple[LocalPosterio
         return after, fit_local(run, Reporter(None, 0, 1)).evidence
 
 
-def _start(job: Job, rows: Rows) -> LocalModel:
+def _start(job: Job, rows: Rows, likelihood: Bernoulli) -> LocalModel:
     """The kernel as the user or the last fit left it, and a mean and sharpness to go with it.
 
     A mean that is learned starts where a query far from all rows has the classes' shares as its
@@ -95,17 +95,13 @@ def _start(job: Job, rows: Rows) -> LocalModel:
     if job.warm is not None and isinstance(job.warm.posterior, LocalPosterior):
         model = job.warm.posterior.model
     else:
-        some = enough_of(len(rows.y))
-        kernel = None if job.warm is None else job.warm.kernel
-        if kernel is None:
-            ard = job.settings.ard
-            kernel = starting_kernel(job.kernel, rows.X[some], rows.weights[some], ard)
-        mean = _prior_mean(rows, kernel, job.likelihood) if job.settings.learn_kernel else 0.0
+        kernel = starting_kernel(job, rows) if job.warm is None else job.warm.kernel
+        mean = _prior_mean(rows, kernel, likelihood) if job.settings.learn_kernel else 0.0
         model = LocalModel(kernel, np.asarray(mean), np.asarray(1.0))
     return jax.tree.map(lambda parameter: np.asarray(parameter, rows.X.dtype), model)
 
 
-def _prior_mean(rows: Rows, kernel: Kernel, likelihood: Any) -> float:
+def _prior_mean(rows: Rows, kernel: Kernel, likelihood: Bernoulli) -> float:
     weights = rows.weights.astype(np.float64)
     # one row of each class more: neither is ever impossible
     share = (weights @ (rows.y > 0) + 1.0) / (weights.sum() + 2.0)

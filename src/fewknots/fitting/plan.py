@@ -21,6 +21,7 @@ from .settings import FitSettings
 MOST_ROWS_FULL_BATCH = 20_000  # above, minibatches reach the same bound sooner
 FEWEST_ROWS_TO_COMPETE = 2000  # below, inducing points are quicker and, but for ringnorm, better
 _MOST_ROWS_FULL = 300  # that "auto" gives to the methods held by all rows
+_MOST_ITERATIONS = 1000  # in full batch
 _MOST_ROWS_EXACT = 1000  # and in regression
 _LOCAL_BATCH, _LOCAL_STEPS = 256, 300
 # twice as many neighbours are better by little and cost twice the time
@@ -33,8 +34,13 @@ class FitPlan(NamedTuple):
     method: AnyMethod
     train: Callable[[Problem, Report], Fitted] = fit_collapsed
     maximise: lbfgsb.Maximise = lbfgsb.maximise
-    iterations: int = 1000  # at most, unless the user says
+    iterations: int = _MOST_ITERATIONS  # or steps, or rounds, at most
     plan: Plan | None = None
+
+    @classmethod
+    def after(cls, method: AnyMethod, plan: Plan) -> "FitPlan":
+        """In steps or rounds."""
+        return cls(method, iterations=plan.steps, plan=plan)
 
 
 def choose_plan(settings: FitSettings, n_rows: int, where: str = "memory") -> FitPlan:
@@ -44,15 +50,14 @@ def choose_plan(settings: FitSettings, n_rows: int, where: str = "memory") -> Fi
         name = _automatic_method(settings, n_rows, where)
     method = _with_options(METHODS[settings.targets][name], settings.method_options)
     _check_method(method, settings)
-    if settings.targets == "numbers":  # "svi" is the one that searches for q(u)
-        return FitPlan(method, fit_jointly if name == "svi" else fit_collapsed)
     if method.looks_up_neighbours:
-        return FitPlan(method, plan=_local_plan(settings, n_rows, where))
-    optimizer = _optimizer_in_steps(method, settings.optimizer, n_rows, where)
-    if optimizer is not None:
-        n_points = count_points(settings, n_rows)
-        asked = settings.batch_size, settings.max_iter, settings.max_time
-        return FitPlan(method, plan=automatic_plan(optimizer, n_rows, n_points, *asked))
+        return FitPlan.after(method, _local_plan(settings, n_rows, where))
+    if settings.targets == "classes":
+        optimizer = _optimizer_in_steps(method, settings.optimizer, n_rows, where)
+        if optimizer is not None:
+            n_points = count_points(settings, n_rows)
+            asked = settings.batch_size, settings.max_iter, settings.max_time
+            return FitPlan.after(method, automatic_plan(optimizer, n_rows, n_points, *asked))
     return _full_batch_plan(method, settings, n_rows)
 
 
@@ -73,15 +78,17 @@ def _automatic_method(settings: FitSettings, n_rows: int, where: str) -> str:
 
 
 def _full_batch_plan(method: AnyMethod, settings: FitSettings, n_rows: int) -> FitPlan:
+    iterations = _MOST_ITERATIONS if settings.max_iter is None else int(settings.max_iter)
     optimizer = method.optimizer if settings.optimizer == "auto" else settings.optimizer
     if optimizer == "lbfgs":
         _check_has_q(method, optimizer)
-        return FitPlan(method, fit_jointly)
+        return FitPlan(method, fit_jointly, iterations=iterations)
     train: Callable[[Problem, Report], Fitted] = fit_collapsed
     if method.chooses_rows:
         automatic = settings.n_inducing == "auto"
         train = ivm_trainer(2 * automatic_count(n_rows) if automatic else settings.n_inducing)
-    return FitPlan(method, train, scg.maximise if optimizer == "scg" else lbfgsb.maximise)
+    maximise = scg.maximise if optimizer == "scg" else lbfgsb.maximise
+    return FitPlan(method, train, maximise, iterations)
 
 
 def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: int, where: str) -> str | None:

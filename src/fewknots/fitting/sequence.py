@@ -11,29 +11,24 @@ and many rows two fits go this way, with other settings each, and one of them st
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
-from ..kernels import as_kernel
 from ..likelihoods import Bernoulli, Gaussian
 from ..local.posterior import LocalPosterior
-from ..optimize.lbfgsb import Status
-from ..progress import Progress, Reporter
-from ..training.full_batch import Fitted
 from ..training.row_sources import RowsInMemory, RowSource
 from ..training.schedule import Plan
 from .contest import Contest
-from .fitted_model import Encoding, FitContext, FittedModel, warn_of_trouble
 from .full_batch import train_full_batch
 from .in_steps import train_by_minibatches, train_in_rounds, train_on_more_rows
+from .job import Encoding, FitContext, FittedModel, Job, Trained
 from .methods import CLASSIFICATION, ROUNDS
 from .neighbours import train_neighbourhoods, with_more_rows
 from .plan import FitPlan, check_weights, choose_plan, competes
 from .settings import FitSettings
-from .start import Job, Trained, check_warm, check_warm_method
+from .start import check_warm, check_warm_method
 
 _FIRST_NOISE = 0.1  # of the variance of y
 _UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
@@ -62,10 +57,10 @@ def fit(
     if isinstance(source, RowsInMemory):
         source = _rows_to_train_on(source, fit_plan)
     warn_of_constant_columns(source.extremes, source.feature_names)
-    standardiser = _standardiser(settings, source, fit_plan, warm)
     encoding = _encoding(settings, source)
-    train = _trainer(fit_plan, source.where)
-    return _trained(train, settings, source, fit_plan, encoding, standardiser, warm, context)
+    standardiser = _standardiser(settings, source, fit_plan, warm)
+    job = Job(settings, context, source, fit_plan, encoding, standardiser, warm)
+    return job.done_by(_trainer(fit_plan, source.where))
 
 
 def update(
@@ -81,8 +76,9 @@ def update(
         now = replace(known, posterior=posterior, evidence=evidence, classes=source.classes)
         return replace(now, stored_rows=len(posterior.points))
     plan = Plan("natural_gradient", min(source.n_rows, _UPDATE_BATCH), _UPDATE_STEPS)
-    fit_plan, train = FitPlan(CLASSIFICATION["sparse_kl"](), plan=plan), train_on_more_rows
-    found = _trained(train, settings, source, fit_plan, encoding, standardiser, known, context)
+    fit_plan = FitPlan.after(CLASSIFICATION["sparse_kl"](), plan)
+    job = Job(settings, context, source, fit_plan, encoding, standardiser, known)
+    found = job.done_by(train_on_more_rows)
     # log p(new, old) = log p(old) + log p(new | old); the last given a posterior that is
     # itself approximate, so that the sum is close to a bound but no longer one.
     evidence = found.evidence + known.evidence
@@ -137,64 +133,3 @@ def _trainer(fit_plan: FitPlan, where: str) -> Callable[[Job], Trained]:
         return train_neighbourhoods
     in_rounds = where == "cluster" or fit_plan.plan.optimizer == ROUNDS
     return train_in_rounds if in_rounds else train_by_minibatches
-
-
-def _trained(
-    train: Callable[[Job], Trained],
-    settings: FitSettings,
-    source: RowSource,
-    fit_plan: FitPlan,
-    encoding: Encoding,
-    standardiser: Standardiser,
-    warm: FittedModel | None,
-    context: FitContext,
-) -> FittedModel:
-    """The model that training ends in; callbacks see the ones on the way."""
-    offset = 0.0
-    if isinstance(source, RowsInMemory):
-        # The density of y is that of the standardised y divided by the scale, row by row.
-        offset = -float(np.sum(source.weights)) * float(np.log(encoding.scale))
-
-    def model(fitted: Fitted, history: dict[str, np.ndarray]) -> FittedModel:
-        gradient = fitted.gradient
-        if gradient is not None and gradient.inducing_points is not None:
-            points = gradient.inducing_points / standardiser.scale
-            gradient = gradient._replace(inducing_points=points)
-        return FittedModel(
-            method=fit_plan.method.name,
-            kernel=fitted.model.kernel,
-            likelihood=fitted.model.likelihood,
-            posterior=fitted.posterior,
-            standardiser=standardiser,
-            n_features=source.n_features,
-            feature_names=source.feature_names,
-            classes=source.classes,
-            evidence=fitted.evidence + offset,
-            is_bound=fit_plan.method.is_bound and not fitted.is_estimate,
-            gradient=gradient,
-            iterations=fitted.iterations,
-            evaluations=fitted.evaluations,
-            converged=fitted.status is Status.CONVERGED,
-            stored_rows=fitted.stored_rows,
-            history=history,
-            target_mean=encoding.mean,
-            target_scale=encoding.scale,
-        )
-
-    def as_of(now: Progress, fitted: Fitted) -> Any:
-        """What callbacks see of a moment."""
-        moment = {"iteration": now.iteration, "seconds": now.seconds, "bound": now.bound}
-        history = {name: np.array([value]) for name, value in moment.items()}
-        return context.show(model(fitted._replace(iterations=now.iteration), history))
-
-    def report(max_iter: int) -> Reporter:
-        limit, interruption, task, _ = context
-        heard = settings.callback, settings.verbose, max_iter
-        return Reporter(*heard, limit, interruption, task, as_of)
-
-    kernel = as_kernel(settings.kernel, source.feature_names)
-    table = source.table(standardiser, encoding.encode)
-    job = Job(settings, fit_plan, table, kernel, encoding.likelihood, standardiser, warm, report)
-    fitted, reporter = train(job)
-    warn_of_trouble(fitted, settings.jitter)
-    return model(fitted, reporter.history())

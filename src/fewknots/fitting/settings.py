@@ -5,7 +5,7 @@ what to pass instead.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import Any
@@ -76,10 +76,6 @@ class FitSettings:
         _check(targets, SimpleNamespace(**known | mine))
         mine |= {name: bool(mine[name]) for name in _SWITCHES if name in mine}
         return cls(targets, tuple(mine), **mine | {"tol": float(mine["tol"])})
-
-    def but(self, **changes: Any) -> "FitSettings":
-        """The same with some other arguments."""
-        return replace(self, **changes)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -7,8 +7,7 @@ chosen among rows and do not move, and where there are as many of them as rows. 
 beside rows and never on one (inducing.py).
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -18,24 +17,22 @@ from .. import inducing
 from ..data.standardise import Standardiser
 from ..exceptions import InputWarning, warn
 from ..inference.features import project
+from ..inference.method import Method
+from ..inference.sites import Rows
 from ..kernels import Kernel
-from ..likelihoods import Likelihood
 from ..numerics.precision import computing_in
-from ..posterior import GaussianPosterior, Posterior
-from ..progress import Reporter
+from ..posterior import GaussianPosterior
 from ..training.constraints import constraints_of
-from ..training.full_batch import Fitted
+from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model
-from ..training.row_sources import Table
 from ..training.steps import Naturals, prior_base
 from ..training.stochastic import Start
-from .fitted_model import FittedModel
+from .job import FittedModel, Job
 from .methods import CLASSIFICATION, AnyMethod
-from .plan import FitPlan
 from .settings import FitSettings
 
 _FEW_ROWS = 20_000
-_ENOUGH_ROWS = 10_000
+_ENOUGH_ROWS = 10_000  # to see how far each input spreads
 
 
 def check_warm(warm: FittedModel, settings: FitSettings, n_features: int) -> None:
@@ -62,72 +59,87 @@ def check_warm_method(warm: FittedModel, method: AnyMethod) -> None:
         )
 
 
-class Job(NamedTuple):
-    """A fit whose choices are made: what every trainer is given."""
+def starting_model(
+    job: Job,
+    rows: Rows,
+    rng: np.random.RandomState,
+    dtype: np.dtype,
+    sampled: bool = False,
+    n_inducing: int | None = None,
+) -> Model:
+    """Kernel and inducing points as the rows suggest, or as an earlier fit has them.
 
-    settings: FitSettings
-    fit_plan: FitPlan
-    table: Table
-    kernel: Kernel  # as the user gave it
-    likelihood: Likelihood
-    standardiser: Standardiser
-    warm: FittedModel | None
-    report: Callable[[int], Reporter]  # for so many iterations at most
-
-
-Trained = tuple[Fitted, Reporter]
-
-
-def learned_of(job: Job, model: Model) -> Learned:
-    """What of the model may move."""
-    settings = job.settings
-    return Learned(
-        settings.learn_kernel,
-        settings.learn_inducing,
-        settings.learn_noise,
-        constraints_of(job.kernel, model.kernel),
-    )
-
-
-def in_precision(model: Model, dtype: np.dtype) -> Model:
-    """All parameters in one dtype."""
+    sampled : whether the rows are some of all.
+    n_inducing : how many points a checkpoint has, from which they will be taken.
+    """
+    sparse, warm, Z = job.fit_plan.method.sparse, job.warm, None
+    kernel = starting_kernel(job, rows, sampled) if warm is None else warm.kernel
+    if sparse and warm is not None:
+        Z = warm.posterior.points
+    elif sparse and n_inducing is not None:
+        Z = np.zeros((n_inducing, rows.X.shape[1]))
+    elif sparse:
+        Z = _starting_points(job, kernel, rows, rng, sampled)
+    model = Model(kernel, Z, job.encoding.likelihood)
     return jax.tree.map(lambda parameter: np.asarray(parameter, dtype), model)
 
 
-def starting_kernel(
-    given: Kernel, X: Float[np.ndarray, "N D"], weights: Float[np.ndarray, " N"], ard: bool
-) -> Kernel:
+def starting_kernel(job: Job, rows: Rows, sampled: bool = False) -> Kernel:
     """The user's kernel with a value for every parameter, as the spread of the rows suggests."""
-    X, weights = X.astype(np.float64, copy=False), np.maximum(weights, 1e-300)
-    return given.prepared(Standardiser.fitted(X, weights).scale, ard)
+    some = slice(None, None, 1 if sampled else max(1, len(rows.y) // _ENOUGH_ROWS))
+    X = rows.X[some].astype(np.float64, copy=False)
+    spread = Standardiser.fitted(X, np.maximum(rows.weights[some], 1e-300)).scale
+    return job.kernel.prepared(spread, job.settings.ard)
 
 
-def enough_of(n_rows: int) -> slice:
-    """Rows from all over many, enough to see how far each input spreads."""
-    return slice(None, None, max(1, n_rows // _ENOUGH_ROWS))
-
-
-def starting_points(
-    settings: FitSettings,
-    standardiser: Standardiser,
-    kernel: Kernel,
-    X: Float[np.ndarray, "N D"],
-    weights: Float[np.ndarray, " N"],
+def problem_of(
+    job: Job,
+    rows: Rows,
+    model: Model,
+    jitter: float,
     rng: np.random.RandomState,
-    n_rows: int | None = None,
-) -> Float[np.ndarray, "M D"]:
-    """Where the inducing points start: the user's, brought to X's units, or chosen from X.
+    learned: Learned | None = None,
+) -> Problem:
+    """What is to be solved; `rows` are all, or a sample."""
+    settings, method = job.settings, job.fit_plan.method
+    assert isinstance(method, Method)
+    if learned is None:
+        moves = settings.learn_kernel, settings.learn_inducing, settings.learn_noise
+        learned = Learned(*moves, constraints_of(job.kernel, model.kernel))
+    return Problem(
+        rows=rows,
+        model=model,
+        learned=learned,
+        method=method,
+        maximise=job.fit_plan.maximise,
+        jitter=jitter,
+        max_iter=job.fit_plan.iterations,
+        tol=settings.tol,
+        rng=rng,
+        off_rows=not settings.store_rows,
+    )
 
-    n_rows : how many rows there are if X is only a sample of them.
-    """
+
+def in_dtype(rows: Rows, dtype: np.dtype) -> Rows:
+    """Rows in another precision."""
+    return Rows(*(column.astype(dtype) for column in rows))
+
+
+# --- inducing points ------------------------------------------------------------------------------
+
+
+def _starting_points(
+    job: Job, kernel: Kernel, rows: Rows, rng: np.random.RandomState, sampled: bool
+) -> Float[np.ndarray, "M D"]:
+    """The user's, brought to the rows' units, or chosen from the rows."""
+    settings, X = job.settings, rows.X
     if settings.inducing_points is not None:
-        return _given_points(settings, standardiser, X)
+        return _given_points(settings, job.standardiser, X)
     # Among many rows there are enough distinct ones, and sorting them would take long.
-    whole = len(X) if n_rows is None else n_rows
-    distinct = np.unique(X, axis=0) if whole <= _FEW_ROWS else X
+    distinct = np.unique(X, axis=0) if job.table.n_rows <= _FEW_ROWS else X
     if settings.n_inducing == "auto":
-        rows = len(distinct) if n_rows is None else n_rows
-        count = min(inducing.automatic_count(rows), len(distinct))
+        n_rows = job.table.n_rows if sampled else len(distinct)
+        count = min(inducing.automatic_count(n_rows), len(distinct))
     else:
         count = int(settings.n_inducing)
         if count > len(distinct):
@@ -141,7 +153,7 @@ def starting_points(
         if count == len(distinct):
             chosen = distinct
         else:
-            chosen = inducing.choose(settings.inducing_init, kernel, X, weights, count, rng)
+            chosen = inducing.choose(settings.inducing_init, kernel, X, rows.weights, count, rng)
         return chosen if settings.store_rows else inducing.displaced(chosen, X, rng)
 
 
@@ -165,15 +177,11 @@ def _given_points(
     return Z
 
 
-def with_stored(job: Job, fitted: Fitted, X: np.ndarray) -> Fitted:
-    """And how many of its points are rows of X, from which they were chosen."""
-    return fitted._replace(stored_rows=n_stored(job.fit_plan.method, fitted.posterior, X))
-
-
-def n_stored(method: AnyMethod, posterior: Posterior, X: Float[np.ndarray, "N D"]) -> int:
-    """How many of the posterior's points are rows; inducing points were chosen among X."""
-    points = posterior.points
-    return len(points) if method.stores_rows else n_rows_among(points, X)
+def with_stored(job: Job, fitted: Fitted, X: Float[np.ndarray, "N D"]) -> Fitted:
+    """And how many of its points are rows; inducing points were chosen among X."""
+    points = fitted.posterior.points
+    all_are = job.fit_plan.method.stores_rows
+    return fitted._replace(stored_rows=len(points) if all_are else n_rows_among(points, X))
 
 
 def n_rows_among(points: Float[np.ndarray, "M D"], X: Float[np.ndarray, "N D"]) -> int:

@@ -58,3 +58,4 @@ class SVI(SparseKL):
     """GPRegressor(method="svi")."""
 
     name = "svi"
+    optimizer = "lbfgs"  # it is the one that searches for q(u)

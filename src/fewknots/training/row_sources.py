@@ -93,6 +93,10 @@ class RowsInMemory(NamedTuple):
     def n_features(self) -> int:
         return self.X.shape[1]
 
+    def take(self, rows: Int[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """X, targets and weights of the rows with these numbers."""
+        return self.X[rows], self.y[rows], self.weights[rows]
+
     @property
     def extremes(self) -> Float[np.ndarray, "N D"]:
         return self.X
@@ -105,7 +109,7 @@ class RowsInMemory(NamedTuple):
     def counted(self) -> "RowsInMemory":
         """Without rows of weight zero."""
         counted = self.weights > 0
-        return self if counted.all() else self._of(*(column[counted] for column in self[:3]))
+        return self if counted.all() else self._of(*self.take(counted))
 
     def repeated(self) -> "RowsInMemory":
         """Each row as often as its weight says."""
@@ -137,7 +141,7 @@ class RowsInMemory(NamedTuple):
             if feeds.fits_on_device(rows.X.nbytes):
                 return ArrayFeed(rows)
             total = float(np.sum(weights[kept]))
-            return StoreFeed(_Arrays(*rows), Rows, np.zeros(0, np.int64), total)
+            return StoreFeed(RowsInMemory(*rows), Rows, np.zeros(0, np.int64), total)
 
         def digest():
             seal = hashlib.blake2b(digest_size=16)
@@ -149,25 +153,6 @@ class RowsInMemory(NamedTuple):
             return MemorySums(Rows(standardiser(X), y, weights), dtype)
 
         return Table(len(X), digest, take, feed, summation)
-
-
-class _Arrays(NamedTuple):
-    """Arrays as a store of rows."""
-
-    X: Float[np.ndarray, "N D"]
-    y: Float[np.ndarray, " N"]
-    weights: Float[np.ndarray, " N"]
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.y)
-
-    @property
-    def n_features(self) -> int:
-        return self.X.shape[1]
-
-    def take(self, rows: Int[np.ndarray, " n"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.X[rows], self.y[rows], self.weights[rows]
 
 
 class RowsOfStream:

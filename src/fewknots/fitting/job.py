@@ -1,0 +1,172 @@
+"""A fit whose choices are made, what it is told and may be stopped by, and what it leaves."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..data.standardise import Standardiser
+from ..exceptions import NumericalWarning, warn
+from ..kernels import Kernel, as_kernel
+from ..likelihoods import Likelihood
+from ..numerics.precision import resolve_jitter
+from ..optimize.lbfgsb import Status
+from ..posterior import Posterior
+from ..progress import Progress, Reporter
+from ..stopping import Interruption, TimeLimit
+from ..training.full_batch import EvidenceGradient, Fitted
+from ..training.row_sources import RowsInMemory, RowSource, Table
+from .plan import FitPlan
+from .settings import FitSettings
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """All that an estimator shows after a fit; its docstring says what each means.
+
+    gradient : in the user's units, as `evidence`.
+    target_mean, target_scale : of numbers, which the likelihood sees standardised.
+    contest, contest_gain : if methods competed.
+    """
+
+    method: str
+    kernel: Kernel
+    likelihood: Likelihood
+    posterior: Posterior
+    standardiser: Standardiser
+    n_features: int
+    feature_names: np.ndarray | None
+    classes: np.ndarray | None
+    evidence: float
+    is_bound: bool
+    gradient: EvidenceGradient | None
+    iterations: int
+    evaluations: int
+    converged: bool
+    stored_rows: int | None
+    history: dict[str, np.ndarray]
+    target_mean: float = 0.0
+    target_scale: float = 1.0
+    contest: dict[str, float] | None = None
+    contest_gain: dict[str, Any] | None = None
+
+
+class FitContext(NamedTuple):
+    """What goes on beside a fit: who may end it, and who is told of it.
+
+    task : a second callback, for scikit-learn's own.
+    show : what callbacks get as the model of a moment.
+    """
+
+    limit: TimeLimit | None
+    interruption: Interruption
+    task: Callable[[Progress], bool] | None = None
+    show: Callable[[FittedModel], Any] = lambda model: model
+
+
+class Encoding(NamedTuple):
+    """The likelihood to start from, and what it makes of the targets; numbers are standardised."""
+
+    likelihood: Likelihood
+    encode: Callable[[Any], Any]
+    mean: float = 0.0
+    scale: float = 1.0
+
+
+Trained = tuple[Fitted, Reporter]
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a trainer is given.
+
+    source : the rows that are trained on
+    warm : an earlier fit to begin with
+    """
+
+    settings: FitSettings
+    context: FitContext
+    source: RowSource
+    fit_plan: FitPlan
+    encoding: Encoding
+    standardiser: Standardiser
+    warm: FittedModel | None
+
+    @cached_property
+    def table(self) -> Table:
+        """The rows in the fit's units."""
+        return self.source.table(self.standardiser, self.encoding.encode)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """As the user gave it, its columns by number."""
+        return as_kernel(self.settings.kernel, self.source.feature_names)
+
+    def report(self) -> Reporter:
+        """Who is told of the training that begins now."""
+        limit, interruption, task, _ = self.context
+        heard = self.settings.callback, self.settings.verbose, self.fit_plan.iterations
+        return Reporter(*heard, limit, interruption, task, self._as_of)
+
+    def _as_of(self, now: Progress, fitted: Fitted) -> Any:
+        """What callbacks see of a moment."""
+        moment = {"iteration": now.iteration, "seconds": now.seconds, "bound": now.bound}
+        history = {name: np.array([value]) for name, value in moment.items()}
+        return self.context.show(self._model(fitted._replace(iterations=now.iteration), history))
+
+    def done_by(self, train: Callable[["Job"], Trained]) -> FittedModel:
+        """Train; warn of what was hard."""
+        fitted, reporter = train(self)
+        _warn_of_trouble(fitted, self.settings.jitter)
+        return self._model(fitted, reporter.history())
+
+    def _model(self, fitted: Fitted, history: dict[str, np.ndarray]) -> FittedModel:
+        source, method, gradient = self.source, self.fit_plan.method, fitted.gradient
+        evidence = fitted.evidence
+        if isinstance(source, RowsInMemory) and self.encoding.scale != 1.0:
+            # The density of y is that of the standardised y divided by the scale, row by row.
+            evidence -= float(np.sum(source.weights)) * float(np.log(self.encoding.scale))
+        if gradient is not None and gradient.inducing_points is not None:
+            points = gradient.inducing_points / self.standardiser.scale
+            gradient = gradient._replace(inducing_points=points)
+        return FittedModel(
+            method=method.name,
+            kernel=fitted.model.kernel,
+            likelihood=fitted.model.likelihood,
+            posterior=fitted.posterior,
+            standardiser=self.standardiser,
+            n_features=source.n_features,
+            feature_names=source.feature_names,
+            classes=source.classes,
+            evidence=evidence,
+            is_bound=method.is_bound and not fitted.is_estimate,
+            gradient=gradient,
+            iterations=fitted.iterations,
+            evaluations=fitted.evaluations,
+            converged=fitted.status is Status.CONVERGED,
+            stored_rows=fitted.stored_rows,
+            history=history,
+            target_mean=self.encoding.mean,
+            target_scale=self.encoding.scale,
+        )
+
+
+def _warn_of_trouble(fitted: Fitted, jitter: float | None) -> None:
+    """Warn of a jitter that had to grow, and of a fit that did not converge."""
+    jitter = resolve_jitter(jitter, fitted.posterior.points.dtype)
+    if fitted.jitter > 1.5 * jitter:
+        warn(
+            f"the inducing points' covariance needed a jitter of {fitted.jitter:.0e} instead "
+            f"of {jitter:.0e}: points are nearly equal for this kernel and dtype. The "
+            "fit is sound; fewer inducing points or dtype='float64' avoid this.",
+            NumericalWarning,
+        )
+    if fitted.status is Status.MAX_ITER:
+        warn(
+            f"the fit had not converged after max_iter={fitted.iterations} iterations; the "
+            "model is usable, and a larger max_iter or tol ends this warning.",
+            ConvergenceWarning,
+        )
