@@ -122,7 +122,7 @@ class Reporter:
         """By the clock or by Ctrl-C; for work that has nothing to report yet.
 
         Raises KeyboardInterrupt where this fit has nothing to keep (another one may have: see
-        estimators/contest.py). The clock cannot stop such a fit: it goes on to its first moment.
+        fitting/contest.py). The clock cannot stop such a fit: it goes on to its first moment.
         """
         if self.interrupted and not self.moments:
             raise KeyboardInterrupt

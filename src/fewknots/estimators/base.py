@@ -1,4 +1,9 @@
-"""What the classifier and the regressor share: a fit's manners, its attributes, its rows."""
+"""What the classifier and the regressor share: a fit's manners, its attributes, its rows.
+
+scikit-learn's callbacks (`set_callbacks`, experimental in 1.9) are told of a fit where there are
+any: each report is a task of its own below the fit's, and a callback that asks to stop ends the fit
+there.
+"""
 
 from collections.abc import Callable
 from copy import copy
@@ -19,17 +24,26 @@ from ..fitting.methods import METHODS
 from ..fitting.settings import FitSettings, number, one_of
 from ..inference.capabilities import Capabilities
 from ..numerics.precision import DEVICES, on_device
+from ..progress import Progress
 from ..stopping import TimeLimit, listening
 from ..training.row_sources import RowsInMemory
 from . import saved_model
-from .sklearn_callbacks import (
-    BOOKKEEPING,
-    CallbackSupportMixin,
-    Task,
-    begin_fit,
-    end_fit,
-    with_callbacks,
-)
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn 1.8
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """No callbacks."""
+
+    def with_callbacks(method):
+        """Nothing to set up or tear down."""
+        return method
+
+
+Task = Callable[[Progress], bool]
+# Set by scikit-learn during a fit, and needed by it after one that failed.
+BOOKKEEPING = ("_callback_fit_ctx", "_skl_callbacks_to_teardown", "_parent_callback_ctx")
 
 
 class GPEstimator(CallbackSupportMixin, BaseEstimator):
@@ -182,3 +196,28 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         """
         check_is_fitted(self)
         saved_model.save(self, path)
+
+
+# --- scikit-learn's callbacks ---------------------------------------------------------------------
+
+
+def begin_fit(estimator: Any, X: Any, y: Any) -> Task | None:
+    """Tell callbacks that a fit begins; what to call with each progress of it."""
+    if not getattr(estimator, "_skl_callbacks", None):
+        return None
+    fit = estimator._init_callback_context(max_subtasks=None)
+    fit.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+
+    def task(now: Progress) -> bool:
+        step = fit.subcontext(task_name="iteration")
+        step.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
+        told = {"progress": now}
+        return bool(step.call_on_fit_task_end(estimator=estimator, X=X, y=y, metadata=told))
+
+    return task
+
+
+def end_fit(estimator: Any, X: Any, y: Any) -> None:
+    """Tell callbacks that it ended."""
+    if getattr(estimator, "_skl_callbacks", None):
+        estimator._callback_fit_ctx.call_on_fit_task_end(estimator=estimator, X=X, y=y)

@@ -1,4 +1,4 @@
-"""GPClassifier: the scikit-learn face. No mathematics here, only order and manners."""
+"""GPClassifier: the scikit-learn face. No mathematics here, only conventions."""
 
 from os import PathLike
 from typing import Any

@@ -21,8 +21,7 @@ from ..numerics.precision import on_device
 from ..posterior import MixturePosterior
 from ..reach import OutOfReachError
 from ..training.row_sources import RowsOfStream
-from .base import GPEstimator
-from .sklearn_callbacks import begin_fit, end_fit, with_callbacks
+from .base import GPEstimator, begin_fit, end_fit, with_callbacks
 
 
 class StreamingFits(GPEstimator):

@@ -109,7 +109,7 @@ class RowsInMemory(NamedTuple):
     def counted(self) -> "RowsInMemory":
         """Without rows of weight zero."""
         counted = self.weights > 0
-        return self if counted.all() else self._of(*self.take(counted))
+        return self if counted.all() else self._of(*self.take(np.flatnonzero(counted)))
 
     def repeated(self) -> "RowsInMemory":
         """Each row as often as its weight says."""
