@@ -40,8 +40,8 @@ def of_neighbourhoods(saved: Saved) -> None:
 
 def of_rounds(saved: Saved) -> None:
     """A run's in rounds (rounds.py)."""
-    counts, measures = ("seed", "rounds", "little_rounds"), ("jitter", "radius", "natural")
-    _check_numbers(saved.header, counts, measures)
+    _check_standing(saved, older="rounds")
+    _check_numbers(saved.header, ("little_rounds",), ("jitter", "radius", "natural"))
     if type(saved.header["is_over"]) is not bool:
         raise ValueError("it does not say whether it is over")
     directions, strengths = (saved.arrays[f"bends.{i}"] for i in range(2))
@@ -52,7 +52,8 @@ def of_rounds(saved: Saved) -> None:
 
 def of_sampled_rounds(saved: Saved) -> None:
     """A run's in rounds on a part of the rows each (sampled_rounds.py)."""
-    _check_numbers(saved.header, counts=("seed", "done"), measures=("jitter",))
+    _check_standing(saved, older="done")
+    _check_numbers(saved.header, measures=("jitter",))
     _check_inducing(saved)
 
 
@@ -67,8 +68,12 @@ def check_history(saved: Saved) -> None:
             raise ValueError(f"its array {shown(name)} is no column of the others' length")
 
 
-def _check_standing(saved: Saved) -> None:
-    header, standing = saved.header, saved.header["standing"]
+def _check_standing(saved: Saved, older: str | None = None) -> None:
+    """Where the run stands; `older` is all that checkpoints of rounds once said of that."""
+    header = saved.header
+    if older is not None and "standing" not in header:
+        return _check_numbers(header, counts=("seed", older))
+    standing = header["standing"]
     pace = standing["pace"]
     if standing.keys() != _STANDING or pace.keys() != _PACE:
         raise ValueError("its standing has other parts")
