@@ -76,7 +76,8 @@ class _State(NamedTuple):
 
 def fit_local(run: LocalRun, report: Reporter) -> Fitted:
     """From a start, or from a checkpoint, to the end of the plan."""
-    return train(_Neighbourhoods(run, report), run, report)
+    strategy = _Neighbourhoods(run, report)
+    return train(strategy, report, run.seed, run.checkpoints, run.resumed)
 
 
 class _Neighbourhoods:
@@ -104,18 +105,14 @@ class _Neighbourhoods:
         if saved is not None:
             state = unflattened("state", state, saved.arrays)
             scale = saved.arrays["search.scale"]  # the metric in which the search stood
-        self.search = MovingSearch(self.run.rows.X, scale, self._part(now.done))
+        few_steps = now.done < _FIRST_STEPS and self.n_rows > 2 * _FIRST_ROWS
+        part = some_rows(self.n_rows, _FIRST_ROWS, self.run.seed) if few_steps else None
+        self.search = MovingSearch(self.run.rows.X, scale, part)
         return state
 
     def status(self, state: _State, now: RunState) -> Status | None:
         learns = self.run.learn and now.share(self.report.limit) < 1.0
         return None if learns else Status.CONVERGED
-
-    def _part(self, done: int) -> Int[np.ndarray, " n"] | None:
-        """The rows among which neighbours are looked for in the first steps; None is all."""
-        if done >= _FIRST_STEPS or self.n_rows <= 2 * _FIRST_ROWS:
-            return None
-        return some_rows(self.n_rows, _FIRST_ROWS, self.run.seed)
 
     def _look_everywhere(self, state: _State) -> None:
         if self.search.part is not None:
@@ -221,20 +218,11 @@ class _Neighbourhoods:
                 "the leave-one-out probability is not a number at the last parameters. Try "
                 "standardize=True or dtype='float64'."
             )
-        run, model = self.run, self._model(state)
-        X, y, weights = run.rows
-        posterior = LocalPosterior(
-            model.kernel,
-            X,
-            y.astype(np.int8),
-            weights,
-            model.mean,
-            model.sharpness,
-            run.n_neighbors,
-            run.rule,
-            run.likelihood,
-        )
-        whole = Model(model.kernel, None, run.likelihood)
+        run, (kernel, mean, sharpness) = self.run, self._model(state)
+        (X, y, weights), fixed = run.rows, (run.n_neighbors, run.rule, run.likelihood)
+        rows = X, y.astype(np.int8), weights
+        posterior = LocalPosterior(kernel, *rows, mean, sharpness, *fixed)
+        whole = Model(kernel, None, run.likelihood)
         return Fitted(posterior, None, whole, bound, None, 0, 0, Status.STOPPED, 0.0)
 
 

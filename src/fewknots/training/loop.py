@@ -45,52 +45,40 @@ class Strategy(Protocol):
 
     def begin(self, now: RunState, saved: Saved | None) -> State:
         """The state before the first step, or the one that a checkpoint holds."""
-        ...
 
     def status(self, state: State, now: RunState) -> Status | None:
         """How the run has ended; None if there are steps left."""
-        ...
 
     def step(self, state: State, now: RunState) -> tuple[State, Measure]:
         """A chunk of steps; raises StoppedEarly if it was asked to stop in the middle."""
-        ...
 
     def saved(self, state: State) -> Saved:
         """What a checkpoint must hold for `begin`."""
-        ...
 
     def so_far(self, state: State, bound: float) -> Fitted:
         """The posterior of a moment, at the bound that was reported; soon."""
-        ...
 
     def fitted(self, state: State, bound: float | None) -> Fitted:
         """The posterior at the end, and its evidence; `bound` was reported last, if any was."""
-        ...
 
 
-@runtime_checkable
-class Run(Protocol):
-    """What the loop needs of whatever else a strategy is given."""
-
-    @property
-    def seed(self) -> int: ...
-    @property
-    def checkpoints(self) -> Checkpoints | None: ...
-    @property
-    def resumed(self) -> Saved | None: ...
-
-
-def train(strategy: Strategy, run: Run, report: Reporter) -> Fitted:
+def train(
+    strategy: Strategy,
+    report: Reporter,
+    seed: int,
+    checkpoints: Checkpoints | None,
+    resumed: Saved | None,
+) -> Fitted:
     """Step until the strategy is done or somebody asks to stop."""
     plan, limit, now, bound = strategy.plan, report.limit, RunState.at_first(strategy.plan), None
-    if run.resumed is not None:
-        now = RunState.of(run.resumed, plan)
-        take_up_history(report, run.resumed)
-    state = strategy.begin(now, run.resumed)
+    if resumed is not None:
+        now = RunState.of(resumed, plan)
+        take_up_history(report, resumed)
+    state = strategy.begin(now, resumed)
 
     def save(checkpoints: Checkpoints) -> None:
         header, arrays = strategy.saved(state)
-        header = now.header(plan, run.seed) | header
+        header = now.header(plan, seed) | header
         checkpoints.write(now.done, header, arrays | with_history(report))
 
     def ended(find: Callable[..., Fitted], status: Status) -> Fitted:
@@ -125,8 +113,8 @@ def train(strategy: Strategy, run: Run, report: Reporter) -> Fitted:
                 planned = None if report.interrupted else strategy.status(state, now)
                 status = planned or Status.STOPPED
                 break
-            if run.checkpoints is not None and run.checkpoints.is_due():
-                save(run.checkpoints)
-    if run.checkpoints is not None:
-        save(run.checkpoints)
+            if checkpoints is not None and checkpoints.is_due():
+                save(checkpoints)
+    if checkpoints is not None:
+        save(checkpoints)
     return ended(strategy.fitted, status)

@@ -63,7 +63,8 @@ _KEPT = ("jitter", "radius", "natural", "little_rounds", "is_over")  # in a chec
 
 def fit_in_rounds(run: RoundsRun, problem: Problem, report: Reporter) -> Fitted:
     """Ask all rows, go where the surrogate is best, ask again."""
-    return train(_Rounds(run, problem, report), run, report)
+    strategy = _Rounds(run, problem, report)
+    return train(strategy, report, run.seed, run.checkpoints, run.resumed)
 
 
 class _TrustRegion(NamedTuple):
@@ -97,11 +98,6 @@ class _TrustRegion(NamedTuple):
         place = Iterate(free, Naturals(step.precision, step.linear))
         nothing = np.zeros(self.corrections.directions.shape[1])
         return Proposal(place, step.promise, nothing, step.promise, step.promise)
-
-    def after_natural_step(self, gain: float) -> "_TrustRegion":
-        """A shorter one is next, if this one was too long."""
-        natural = 0.0 if gain > 0.0 else 0.5 * self.natural
-        return self._replace(natural=natural, is_over=0.0 < natural < _SHORTEST_NATURAL)
 
     def after(self, proposal: Proposal, gain: float, worthwhile: float) -> "_TrustRegion":
         """How far to trust the surrogate, now that the gain is known."""
@@ -192,7 +188,8 @@ class _Rounds:
         state = state._replace(jitter=jitter)
         gain = float(there.weighed.bound) - float(state.here.weighed.bound)
         if state.natural:
-            state = state.after_natural_step(gain)
+            natural = 0.0 if gain > 0.0 else 0.5 * state.natural  # a shorter one is next
+            state = state._replace(natural=natural, is_over=0.0 < natural < _SHORTEST_NATURAL)
         else:
             if np.isfinite(gain):  # a place that is not followed teaches as much
                 surrogate = Surrogate(self.sample, there, state.corrections, jitter)

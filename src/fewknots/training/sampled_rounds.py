@@ -32,7 +32,8 @@ def fit_in_sampled_rounds(
     run: RoundsRun, plan: Plan, n_rows: int, problem: Problem, report: Reporter
 ) -> Fitted:
     """`plan.steps` rounds on `plan.batch_size` rows each; then one on all rows, for the bound."""
-    return train(_SampledRounds(run, plan, n_rows, problem), run, report)
+    strategy = _SampledRounds(run, plan, n_rows, problem)
+    return train(strategy, report, run.seed, run.checkpoints, run.resumed)
 
 
 class _State(NamedTuple):

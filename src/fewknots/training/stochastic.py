@@ -21,7 +21,7 @@ from ..optimize.lbfgsb import Status
 from ..progress import Reporter
 from . import steps
 from .checkpoint import Checkpoints, flattened, unflattened
-from .feed import Chunk, Feed, equal_blocks, weightless_block
+from .feed import Feed, equal_blocks, weightless_block
 from .full_batch import Fitted, Problem, check_end
 from .loop import train
 from .parameters import Model, encode
@@ -61,7 +61,8 @@ class Run(NamedTuple):
 
 def fit_stochastic(run: Run, problem: Problem, report: Reporter) -> Fitted:
     """Minibatch training from a start, or from a checkpoint, to the end of the plan."""
-    return train(_Minibatches(run, problem, report), run, report)
+    strategy = _Minibatches(run, problem, report)
+    return train(strategy, report, run.seed, run.checkpoints, run.resumed)
 
 
 class _Minibatches:
@@ -105,20 +106,23 @@ class _Minibatches:
         wanted = min(rest_of_chunk, max(first, now.done), now.pace.end - now.done)
         began = time.perf_counter()
         chunk = feed.chunk(self.run.seed, now.done, self.chunk_steps, plan.batch_size)
+        # the row numbers, each batch split among the devices if there are several
+        chosen = jax.device_put(chunk.chosen, self.sharding)
         new, bound, finite = steps.run_chunk(
             plan.optimizer,
             state,
             self.frozen,
             self.base,
             chunk.rows,
-            self._shared(chunk),
+            chosen,
             self._rates(now, share, wanted),
             wanted,
             feed.total_weight,
             self.problem.jitter,
         )
         measure = Measure(wanted, float(bound), float(bound) / feed.total_weight)
-        if not finite or _fell(measure.objective, now):
+        cliff = _CLIFF * min(now.lowest, -math.log(2.0))
+        if not finite or (len(now.scores) >= 2 and measure.objective < cliff):
             return state, measure._replace(is_good=False)
         if self.run.held_out is not None:
             measure = measure._replace(held_out_nlp=self._held_out_nlp(new, self.run.held_out))
@@ -147,12 +151,6 @@ class _Minibatches:
         found = rates(self.plan, now.done, shares, self.n_rows, now.slowdown, self.dtype)
         idle = (0, self.chunk_steps - wanted)
         return steps.Rates(*(np.pad(rate, idle) for rate in found))
-
-    def _shared(self, chunk: Chunk) -> Any:
-        """The row numbers, each batch split among the devices if there are several."""
-        if self.sharding is None:
-            return jnp.asarray(chunk.chosen)
-        return jax.device_put(chunk.chosen, self.sharding)
 
     def saved(self, state: TrainState) -> Saved:
         model = self.run.start.model
@@ -213,11 +211,6 @@ def _fitted(found: steps.Evaluation, evidence: float) -> Fitted:
     check_end(model.kernel, evidence, found.jitter, found.factorised)
     posterior, jitter = found.held.posterior(model.kernel, model.Z), float(found.jitter)
     return Fitted(posterior, found.held, model, evidence, None, 0, 0, Status.STOPPED, jitter)
-
-
-def _fell(objective: float, now: RunState) -> bool:
-    """Whether it is so low that no noise of batches explains it."""
-    return len(now.scores) >= 2 and objective < _CLIFF * min(now.lowest, -math.log(2.0))
 
 
 def _inducing_points(model: Model) -> np.ndarray:
