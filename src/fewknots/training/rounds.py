@@ -155,6 +155,7 @@ class _Rounds:
             here, jitter = self._ask(self.start, self.problem.jitter)
             nothing = CurvatureCorrections.none(len(flatten(self.start.free)))
             new = _TrustRegion(here, nothing, jitter)
+            self.so_far(new, None)  # an error, if not even the start is of use
         else:
             state, proposal = self._proposal(state)
             limit = self.report.limit
