@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from fewknots.likelihoods import Bernoulli, Expectations, Pointwise, Tilted
 from fewknots.numerics import pytrees
@@ -13,6 +13,7 @@ from fewknots.numerics import pytrees
 class Sharpened:
     """With g = log s the n-th derivative of g(a f) is aⁿ times that of g at a f."""
 
+    n_latent: ClassVar = 1
     sharpness: Any
 
     def _scaled(self, kind, derivatives, orders):

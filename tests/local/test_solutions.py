@@ -109,7 +109,7 @@ def test_hard_neighbourhoods_stay_finite(rule):
     same = Rows(np.ones((20, 3), np.float32), np.ones(20, np.float32), np.ones(20, np.float32))
     numbers = np.tile(np.arange(20), (2, 1))
     queries = np.array([[1, 1, 1], [90, 90, 90]], np.float32)
-    mean, variance = latent(rule, Bernoulli(), at, same, queries, numbers)
+    (mean,), (variance,) = latent(rule, Bernoulli(), at, same, queries, numbers)
     assert np.all(np.isfinite(mean))
     assert mean[0] > 1.0
     assert mean[1] == pytest.approx(0.0, abs=1e-3)  # nothing is known out there

@@ -159,15 +159,23 @@ def _restore_posterior(header, arrays, kernel: Kernel) -> Posterior:
         raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
     if cls is LocalPosterior:
         return _restore_local(header, arrays, kernel)
-    shapes = {
-        "points": (len(points), header["n_features"]),
-        "projection": (len(points), len(points)),
-        "shrink": (len(points),),
+    if header["format"] == 1:  # which knew one latent function, and no axis for it
+        axes = {"projection": 0, "mean": 0, "means": 1, "shrink": 0}
+        arrays = arrays | {
+            name: np.expand_dims(arrays[name], axis)
+            for part, axis in axes.items()
+            if (name := f"posterior.{part}") in arrays
+        }
+    L, M = len(arrays["posterior.shrink"]), len(points)
+    shapes: dict[str, tuple[int, ...]] = {
+        "points": (M, header["n_features"]),
+        "projection": (L, M, M),
+        "shrink": (L, M),
     }
     if cls is MixturePosterior:
-        shapes["means"] = (len(arrays["posterior.means"]), len(points))
+        shapes["means"] = (len(arrays["posterior.means"]), L, M)
     else:
-        shapes["mean"] = (len(points),)
+        shapes["mean"] = (L, M)
     parts = {
         k: checked_array(arrays, f"posterior.{k}", dtype, shape) for k, shape in shapes.items()
     }

@@ -1,12 +1,17 @@
-"""What inference asks of a likelihood, whatever the likelihood is."""
+"""What inference asks of a likelihood, whatever the likelihood is.
 
-from typing import NamedTuple, Protocol, runtime_checkable
+A likelihood p(y|f) speaks of L latent functions, `n_latent`, which are independent under the prior
+and under q. Their axis comes first: what is said of y or of a whole row has shape (N,), what is
+said of each function (L, N). Derivatives are for one function at a time, none is mixed.
+"""
+
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float
 
 
 class Expectations(NamedTuple):
-    """Expectations of log p(y|f) and of its derivatives under f ~ N(μ, σ²), one per row.
+    """Expectations of log p(y|f) and of its derivatives under f_l ~ N(μ_l, σ_l²).
 
     | field            | symbol                         | is also                |
     |------------------|--------------------------------|------------------------|
@@ -17,44 +22,46 @@ class Expectations(NamedTuple):
     """
 
     log_prob: Float[Array, " N"]
-    slope: Float[Array, " N"]
-    curvature: Float[Array, " N"]
-    curvature_change: Float[Array, " N"]
+    slope: Float[Array, "L N"]
+    curvature: Float[Array, "L N"]
+    curvature_change: Float[Array, "L N"]
 
 
 class Pointwise(NamedTuple):
-    """log p(y|f) and its derivatives at one f per row."""
+    """log p(y|f) and its derivatives for each f_l, at one f per row."""
 
     log_prob: Float[Array, " N"]
-    slope: Float[Array, " N"]  # (log p)'
-    curvature: Float[Array, " N"]  # -(log p)''
-    curvature_slope: Float[Array, " N"]  # -(log p)'''
+    slope: Float[Array, "L N"]  # (log p)'
+    curvature: Float[Array, "L N"]  # -(log p)''
+    curvature_slope: Float[Array, "L N"]  # -(log p)'''
 
 
 class Tilted(NamedTuple):
-    """log Ẑ = log E[p(y|f)], f ~ N(μ, σ²), and its derivatives for μ, one per row."""
+    """log Ẑ = log E[p(y|f)], f_l ~ N(μ_l, σ_l²), and its derivatives for each μ_l."""
 
     log_prob: Float[Array, " N"]
-    slope: Float[Array, " N"]  # ∂ log Ẑ / ∂μ
-    curvature: Float[Array, " N"]  # -∂² log Ẑ / ∂μ²
+    slope: Float[Array, "L N"]  # ∂ log Ẑ / ∂μ
+    curvature: Float[Array, "L N"]  # -∂² log Ẑ / ∂μ²
 
 
 @runtime_checkable
 class Likelihood(Protocol):
     """p(y|f) of one row. Implementations are pytrees whose leaves are learnable parameters."""
 
+    n_latent: ClassVar[int]
+
     def expectations(
-        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, y: Float[Array, " N"], mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Expectations:
         """What the variational methods ask."""
         ...
 
-    def at(self, y: Float[Array, " N"], f: Float[Array, " N"]) -> Pointwise:
+    def at(self, y: Float[Array, " N"], f: Float[Array, "L N"]) -> Pointwise:
         """What Laplace's method asks."""
         ...
 
     def tilted(
-        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, y: Float[Array, " N"], mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Tilted:
-        """What expectation propagation asks."""
+        """What expectation propagation asks; `log_prob` also scores rows that are held out."""
         ...

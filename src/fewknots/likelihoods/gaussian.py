@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -16,10 +17,11 @@ from .base import Expectations, Pointwise, Tilted
 class Gaussian:
     """Noise of variance `noise` on every row."""
 
+    n_latent: ClassVar = 1
     noise: AnyArray | float = 1.0
 
     def expectations(
-        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, y: Float[Array, " N"], mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> Expectations:
         """In closed form: the curvature is 1/noise whatever the marginals are."""
         residual = y - mean
@@ -27,14 +29,14 @@ class Gaussian:
             jnp.log(2.0 * jnp.pi * self.noise) + (residual**2 + variance) / self.noise
         )
         curvature = jnp.ones_like(mean) / self.noise
-        return Expectations(log_prob, residual / self.noise, curvature, jnp.zeros_like(mean))
+        return Expectations(log_prob[0], residual / self.noise, curvature, jnp.zeros_like(mean))
 
-    def at(self, y: Float[Array, " N"], f: Float[Array, " N"]) -> Pointwise:
+    def at(self, y: Float[Array, " N"], f: Float[Array, "1 N"]) -> Pointwise:
         log_prob, slope, curvature, zero = self.expectations(y, f, jnp.zeros_like(f))
         return Pointwise(log_prob, slope, curvature, zero)
 
     def tilted(
-        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, y: Float[Array, " N"], mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> Tilted:
         """Ẑ = N(y|μ, σ² + noise)."""
         return Tilted(*Gaussian(self.noise + variance).at(y, mean)[:3])

@@ -30,7 +30,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .neighbourhood import Covariances, LocalPrediction, shrunk, times
+from ..numerics.linalg import times
+from .neighbourhood import Covariances, LocalPrediction, shrunk
 from .site_solution import Matrix, SiteSolution
 
 

@@ -15,7 +15,8 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from ..likelihoods import Bernoulli, Pointwise
-from .neighbourhood import Covariances, Labelled, factorised, shrunk, times
+from ..numerics.linalg import times
+from .neighbourhood import Covariances, Labelled, factorised, shrunk
 from .site_solution import Matrix, Sensitivity, SiteSolution, by_row
 
 _MOST_STEPS = 50

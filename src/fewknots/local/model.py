@@ -16,7 +16,7 @@ from .ep import expectation_propagation
 from .gradient import pulled_back
 from .laplace import laplace
 from .neighbourhood import Covariances, Labelled, LocalPrediction, covariances, predicted
-from .site_solution import Rule, SiteSolution
+from .site_solution import Rule, SiteSolution, by_row
 from .variational import variational
 
 RULES: dict[str, Rule] = {
@@ -74,12 +74,12 @@ def latent(
     rows: Rows,
     queries: Float[Array, "Q D"],
     near: Int[Array, "Q K"],
-) -> tuple[Array, Array]:
-    """Mean and variance of f at the queries."""
+) -> tuple[Float[Array, "1 Q"], Float[Array, "1 Q"]]:
+    """Mean and variance of f at the queries, of the one latent function there is."""
     neighbours, labels = gathered(rows, near)
     prior = covariances(model.kernel, queries, neighbours)
     _, prediction = _solved(rule, model, likelihood, prior, labels)
-    return model.sharpness * prediction.mean, prediction.variance
+    return (model.sharpness * prediction.mean)[None], prediction.variance[None]
 
 
 def score(
@@ -92,7 +92,7 @@ def score(
     )
     found, prediction = _solved(rule, model, likelihood, prior, labels)
     sharp = model.sharpness * prediction.mean
-    tilted = likelihood.tilted(jnp.asarray(queries.y), sharp, prediction.variance)
+    tilted = by_row(likelihood.tilted, jnp.asarray(queries.y), sharp, prediction.variance)
     by_mean = queries.weights * tilted.slope
     # ∂ log Ẑ/∂σ² = ½ (∂ log Ẑ/∂μ)² + ½ ∂² log Ẑ/∂μ²: the heat equation
     by_variance = 0.5 * queries.weights * (jnp.square(tilted.slope) - tilted.curvature)

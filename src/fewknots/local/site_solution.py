@@ -24,7 +24,8 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from ..likelihoods import Bernoulli
-from .neighbourhood import Covariances, Labelled, factorised, times
+from ..numerics.linalg import times
+from .neighbourhood import Covariances, Labelled, factorised
 
 _MOST_PASSES = 100
 _SMALLEST_STEP = 0.1
@@ -128,11 +129,10 @@ def settle(
     return marginals(prior, found.precision, found.linear), found.precision
 
 
-def by_row(function: Callable[..., Any], *arrays: Matrix) -> Any:
-    """A likelihood's function of vectors, on matrices."""
-    shape = arrays[0].shape
-    flat = function(*(array.ravel() for array in arrays))
-    return jax.tree.map(lambda column: column.reshape(shape), flat)
+def by_row(function: Callable[..., Any], y: Array, *latent: Array) -> Any:
+    """A likelihood's function of y and of one latent function, on arrays of any shape."""
+    flat = function(y.ravel(), *(array.reshape(1, -1) for array in latent))
+    return jax.tree.map(lambda column: column.reshape(y.shape), flat)
 
 
 def _least(K) -> float:

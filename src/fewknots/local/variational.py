@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 
 from ..likelihoods import Bernoulli
-from .neighbourhood import Covariances, Labelled, times
+from ..numerics.linalg import times
+from .neighbourhood import Covariances, Labelled
 from .site_solution import Marginals, Matrix, Sensitivity, SiteSolution, Targets, by_row, settle
 
 

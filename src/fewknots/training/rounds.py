@@ -219,7 +219,7 @@ class _TrustRegion:
         assert self.run.checkpoints is not None
         header = {
             "seed": self.run.seed,
-            "n_inducing": len(self.start.q.linear),
+            "n_inducing": self.start.q.linear.shape[1],
             "rounds": self.rounds,
             "jitter": self.jitter,
             "radius": self.radius,

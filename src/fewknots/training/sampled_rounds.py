@@ -45,7 +45,7 @@ def fit_in_sampled_rounds(
 
     def save() -> None:
         assert run.checkpoints is not None
-        n_inducing = len(run.start.q.linear)
+        n_inducing = run.start.q.linear.shape[1]
         header = {"seed": run.seed, "n_inducing": n_inducing, "done": done, "jitter": jitter}
         arrays = flattened("state", state) | flattened("model", run.start.model)
         run.checkpoints.write(done, header, arrays | with_history(report))
