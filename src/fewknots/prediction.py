@@ -1,4 +1,4 @@
-"""From a posterior to probabilities, block by block: memory does not grow with the rows."""
+"""From a posterior to predictions of y, block by block: memory does not grow with the rows."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from scipy.special import ndtri_exp
 
 from .data.blocks import row_slices
 from .data.standardise import Standardiser
-from .likelihoods import Bernoulli
+from .likelihoods import Bernoulli, Likelihood
 from .numerics.precision import compiled, computing_in
 from .posterior import MixturePosterior, Posterior, Then
 from .reach import refusing_overflow
@@ -65,6 +65,30 @@ def decision(
         return positive - negative
     # From the smaller of the two, which alone is exact far from zero.
     return np.where(positive < negative, ndtri_exp(positive), -ndtri_exp(negative))
+
+
+@refusing_overflow
+def moments(
+    likelihood: Likelihood,
+    posterior: Posterior,
+    standardiser: Standardiser,
+    X: Float[np.ndarray, "N D"],
+) -> tuple[Vector, Vector]:
+    """Mean and variance of y at each row."""
+    mean, variance = _mapped(partial(_moments, likelihood), posterior, standardiser, X)
+    return mean, variance
+
+
+@refusing_overflow
+def quantiles(
+    levels: Float[np.ndarray, " Q"],
+    likelihood: Likelihood,
+    posterior: Posterior,
+    standardiser: Standardiser,
+    X: Float[np.ndarray, "N D"],
+) -> Float[np.ndarray, "Q N"]:
+    """The values that y stays below with these probabilities, at each row."""
+    return _mapped(partial(_quantiles, levels, likelihood), posterior, standardiser, X)[0]
 
 
 def _mapped(
@@ -121,6 +145,18 @@ def _average_log_probabilities(likelihood, means, variance):
 @compiled
 def _decision(likelihood, mean, variance):
     found = (likelihood.decision(*_as_float64(mean, variance)),)
+    return _where_finite(found, mean, variance)
+
+
+@compiled
+def _moments(likelihood, mean, variance):
+    found = likelihood.moments(*_as_float64(mean, variance))
+    return _where_finite(found, mean, variance)
+
+
+@compiled
+def _quantiles(levels, likelihood, mean, variance):
+    found = (likelihood.quantiles(*_as_float64(mean, variance), levels),)
     return _where_finite(found, mean, variance)
 
 

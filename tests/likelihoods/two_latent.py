@@ -1,20 +1,15 @@
 """Likelihoods of two latent functions, for tests."""
 
-from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
-from fewknots.likelihoods import Expectations, Pointwise, Tilted
-from fewknots.numerics import pytrees
+from fewknots.likelihoods import Expectations, Likelihood, Pointwise, Tilted
 from fewknots.numerics.elementary import exp
 from fewknots.numerics.quadrature import expect
 
 
-@partial(pytrees.register, leaves=("scale",))
-@dataclass(frozen=True)
-class Heteroscedastic:
+class Heteroscedastic(Likelihood):
     """y ~ N(f, s·eᵍ): noise that is a function of the inputs, too.
 
     With f ~ N(μ, v), g ~ N(η, u), r = (y - μ)² + v and e = E[e⁻ᵍ]/s = exp(-η + u/2)/s
@@ -51,9 +46,7 @@ class Heteroscedastic:
         return Tilted(jnp.log(p), jnp.zeros_like(mean), jnp.zeros_like(mean))
 
 
-@partial(pytrees.register, leaves=("first", "second"))
-@dataclass(frozen=True)
-class Pair:
+class Pair(Likelihood):
     """log p(y|f, g) = log p₁(y|f) + log p₂(y|g): two fits in one."""
 
     n_latent: ClassVar = 2

@@ -13,6 +13,8 @@ from fewknots.local.laplace import laplace
 from fewknots.local.model import RULES, LocalModel, latent, score
 from fewknots.local.neighbourhood import Labelled, covariances
 
+from ..likelihoods.sharpened import Sharpened
+
 FULL = {"laplace": "laplace", "kl": "full_kl", "ep": "ep"}
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -77,6 +79,20 @@ def test_derivatives_are_those_of_the_score(rule, link):
     }
     for name, (measured, derived) in wanted.items():
         assert float(derived) == pytest.approx(measured, rel=1e-4, abs=1e-6), name
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("rule", RULES)
+def test_derivative_for_the_likelihoods_own_parameter(rule):
+    scored = jax.jit(score, static_argnums=0)
+
+    def found(sharpness):
+        likelihood = Sharpened(jnp.asarray(sharpness))
+        return scored(rule, likelihood, model(4.0, 0.3, 1.3), rows(), QUERIES, ALL)
+
+    difference = float(found(1.7 + 1e-4).log_prob - found(1.7 - 1e-4).log_prob) / 2e-4
+    derivative = found(1.7).d_likelihood.sharpness
+    assert float(derivative) == pytest.approx(difference, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.usefixtures("float64")

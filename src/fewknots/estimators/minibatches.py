@@ -218,7 +218,10 @@ def update(
 def learned_of(estimator: Any, model: Model) -> Learned:
     """What of the model training in steps or rounds may move."""
     constraints = constraints_of(as_kernel(estimator.kernel), model.kernel)
-    return Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False, constraints)
+    of_likelihood = bool(getattr(estimator, "learn_noise", True))
+    return Learned(
+        bool(estimator.learn_kernel), bool(estimator.learn_inducing), of_likelihood, constraints
+    )
 
 
 def problem_of(

@@ -17,16 +17,15 @@ from ..exceptions import ModelFileError
 from ..files import container, model_format
 from ..files.container import shown
 from ..files.header_values import (
-    KernelClasses,
+    KnownClasses,
     check_fitted,
     classes_in,
     decode_arguments,
-    decode_array,
     decode_kernel,
     encode_arguments,
     encode_array,
     encode_kernel,
-    kernel_classes,
+    known_classes,
     named,
     value_of,
 )
@@ -58,14 +57,15 @@ def loadable(*classes: "type[GPEstimator]") -> None:
 
 def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
     """Write a fitted estimator to one file."""
-    restore = partial(restored, known=known_kernels(estimator))
+    restore = partial(restored, known=classes_of(estimator))
     model_format.write(path, type(estimator), *contents(estimator), restore)
 
 
-def known_kernels(estimator: "GPEstimator") -> KernelClasses:
-    """Fewknots' kernels and those of the estimator, which `load` will be given, too."""
+def classes_of(estimator: "GPEstimator") -> KnownClasses:
+    """Fewknots' classes and those of the estimator, which `load` will be given, too."""
+    kernels = classes_in(estimator.kernel) | classes_in(estimator.kernel_)
     try:
-        return kernel_classes(classes_in(estimator.kernel) | classes_in(estimator.kernel_))
+        return known_classes(kernels, {type(estimator._likelihood)})
     except ValueError as error:
         raise ValueError(f"this model cannot be saved: {error}") from error
 
@@ -101,7 +101,7 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
 
 
 def restored(
-    header: container.Header, arrays: container.Arrays, known: KernelClasses
+    header: container.Header, arrays: container.Arrays, known: KnownClasses
 ) -> "GPEstimator":
     """The estimator that header and arrays hold, nothing of them taken on trust."""
     cls = named("estimator", header["estimator"], _ESTIMATORS)
@@ -126,7 +126,11 @@ def restored(
     check_fitted(estimator.kernel_, n_features)
     estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
     set_points(estimator)
-    estimator._restore_targets(header["targets"], decode_array)
+    estimator._restore_targets(header["targets"], known)
+    if isinstance(estimator.posterior_, GaussianPosterior | MixturePosterior):
+        n_latent, found = estimator._likelihood.n_latent, len(estimator.posterior_.shrink)
+        if n_latent != found:
+            raise ModelFileError(f"its posterior has {found} latent functions, not {n_latent}.")
     training = header["training"]
     estimator.method_ = value_of(training, "method", str)
     estimator.log_evidence_ = value_of(training, "log_evidence", float)

@@ -4,30 +4,26 @@ The probit is the paper's (eq. GPC). It is used exact: squeezed into [0.001, 0.9
 libraries do, log p could never fall below -6.9 and over-confidence would not show.
 """
 
-from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from ..numerics import pytrees
 from ..numerics.elementary import exp, log1p
+from ..numerics.fields import setting
 from ..numerics.normal import log_cdf, lower_tail
 from ..numerics.quadrature import expect
-from .base import Expectations, Pointwise, Tilted
+from .base import Expectations, Likelihood, Pointwise, Tilted
 
 LINKS = ("probit", "logit")
 
 
-@partial(pytrees.register, leaves=(), structure=("link",))
-@dataclass(frozen=True)
-class Bernoulli:
+class Bernoulli(Likelihood):
     """Two classes through the link `"probit"` or `"logit"`."""
 
-    n_latent: ClassVar = 1
-    link: str = "probit"
+    targets: ClassVar = "classes"
+    link: str = setting("probit")
 
     @staticmethod
     def encoded(codes: Real[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:

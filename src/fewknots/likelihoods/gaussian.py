@@ -1,24 +1,34 @@
 """Gaussian noise: p(y|f) = N(y|f, noise). With it the bound is Titsias' (eq. svigp, titsias)."""
 
-from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import ndtri
 from jaxtyping import Array, Float
 
-from ..numerics import pytrees
-from ..numerics.arrays import AnyArray
-from .base import Expectations, Pointwise, Tilted
+from ..numerics.fields import positive
+from .base import Expectations, Likelihood, Pointwise, Tilted
+
+_FIRST_NOISE = 0.1  # of the variance of y
 
 
-@partial(pytrees.register, leaves=("noise",))
-@dataclass(frozen=True)
-class Gaussian:
-    """Noise of variance `noise` on every row."""
+class Gaussian(Likelihood):
+    """Noise of variance `noise` on every row; None: learning begins at a tenth of y's variance."""
 
-    n_latent: ClassVar = 1
-    noise: AnyArray | float = 1.0
+    any_scale: ClassVar = True
+    noise: Any = positive(None)
+
+    def prepared(
+        self, y: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"]
+    ) -> "Gaussian | Likelihood":
+        if self.noise is not None:
+            return super().prepared(y, weights)
+        spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+        return Gaussian(np.asarray(_FIRST_NOISE * (spread if spread > 0 else 1.0)))
+
+    def rescaled(self, scale: float) -> "Gaussian":
+        return self if self.noise is None else Gaussian(self.noise / scale**2)
 
     def expectations(
         self, y: Float[Array, " N"], mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
@@ -40,3 +50,16 @@ class Gaussian:
     ) -> Tilted:
         """Ẑ = N(y|μ, σ² + noise)."""
         return Tilted(*Gaussian(self.noise + variance).at(y, mean)[:3])
+
+    def moments(
+        self, mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
+    ) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
+        return mean[0], variance[0] + self.noise
+
+    def quantiles(
+        self,
+        mean: Float[Array, "1 N"],
+        variance: Float[Array, "1 N"],
+        levels: Float[Array, " Q"],
+    ) -> Float[Array, "Q N"]:
+        return mean + ndtri(levels)[:, None] * jnp.sqrt(variance + self.noise)

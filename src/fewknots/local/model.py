@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from ..inference.method import likelihood_gradient
 from ..inference.sites import Rows
 from ..kernels import Kernel
-from ..likelihoods import Bernoulli
+from ..likelihoods import Likelihood
 from ..numerics.arrays import AnyArray
 from ..numerics.precision import compiled
 from .ep import expectation_propagation
@@ -48,6 +49,7 @@ class LogPredictive(NamedTuple):
 
     log_prob: Float[Array, ""]
     gradient: LocalModel
+    d_likelihood: Likelihood  # for its own parameters
 
 
 def gathered(rows: Rows, near: Int[AnyArray, "Q K"]) -> tuple[Float[Array, "Q K D"], Labelled]:
@@ -59,7 +61,7 @@ def gathered(rows: Rows, near: Int[AnyArray, "Q K"]) -> tuple[Float[Array, "Q K 
 
 
 def _solved(
-    rule: str, model: LocalModel, likelihood: Bernoulli, prior: Covariances, labels: Labelled
+    rule: str, model: LocalModel, likelihood: Likelihood, prior: Covariances, labels: Labelled
 ) -> tuple[SiteSolution, LocalPrediction]:
     tolerance = _TOLERANCE[rule][prior.own.dtype == jnp.float64]
     found = RULES[rule](prior, labels, likelihood, model.mean, tolerance)
@@ -69,7 +71,7 @@ def _solved(
 @partial(compiled, static_argnums=0)
 def latent(
     rule: str,
-    likelihood: Bernoulli,
+    likelihood: Likelihood,
     model: LocalModel,
     rows: Rows,
     queries: Float[Array, "Q D"],
@@ -83,7 +85,7 @@ def latent(
 
 
 def score(
-    rule: str, likelihood: Bernoulli, model: LocalModel, rows: Rows, queries: Rows, near: Any
+    rule: str, likelihood: Likelihood, model: LocalModel, rows: Rows, queries: Rows, near: Any
 ) -> LogPredictive:
     """The log probability of the queries' labels given their neighbours, and its gradient."""
     neighbours, labels = gathered(rows, near)
@@ -98,7 +100,15 @@ def score(
     by_variance = 0.5 * queries.weights * (jnp.square(tilted.slope) - tilted.curvature)
     cotangents = pulled_back(prior, found, prediction, model.sharpness * by_mean, by_variance)
     (d_kernel,) = pullback(cotangents.covariances)
+
+    def of_likelihood(other: Likelihood) -> Float[Array, ""]:
+        seen = by_row(other.tilted, jnp.asarray(queries.y), sharp, prediction.variance)
+        slope, precision = found.wanted(other)
+        through_sites = cotangents.site_slope * slope + cotangents.site_precision * precision
+        return queries.weights @ seen.log_prob + jnp.sum(through_sites)
+
     return LogPredictive(
         jnp.sum(queries.weights * tilted.log_prob),
         LocalModel(d_kernel, cotangents.mean, jnp.sum(by_mean * prediction.mean)),
+        likelihood_gradient(likelihood, of_likelihood),
     )

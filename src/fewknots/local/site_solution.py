@@ -5,7 +5,8 @@ row's marginal N(μ, σ²): a function
 
     slope a(μ, σ²) = g - bμ,     precision b(μ, σ²).
 
-`Sensitivity` holds its four derivatives, from which gradient.py differentiates the solution.
+`Sensitivity` holds its four derivatives, from which gradient.py differentiates the solution, and
+`wanted` is a and b at the marginals found, as functions of the likelihood's own parameters.
 
 | rule           | a               | b                         | a pass costs, beside one factor  |
 |----------------|-----------------|---------------------------|----------------------------------|
@@ -23,7 +24,7 @@ from jax import lax
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-from ..likelihoods import Bernoulli
+from ..likelihoods import Likelihood
 from ..numerics.linalg import times
 from .neighbourhood import Covariances, Labelled, factorised
 
@@ -50,9 +51,10 @@ class SiteSolution(NamedTuple):
     factor: Float[Array, "Q K K"]  # R
     posterior_covariance: Float[Array, "Q K K"] | None  # Σ; None if the rule does without
     sensitivity: Sensitivity
+    wanted: Callable[[Likelihood], tuple[Matrix, Matrix]]  # its derivative is what counts
 
 
-Rule = Callable[[Covariances, Labelled, Bernoulli, Any, float], SiteSolution]
+Rule = Callable[[Covariances, Labelled, Likelihood, Any, float], SiteSolution]
 
 
 class Marginals(NamedTuple):
