@@ -13,6 +13,8 @@ from fewknots.local.laplace import laplace
 from fewknots.local.model import RULES, LocalModel, latent, score
 from fewknots.local.neighbourhood import Labelled, covariances
 
+from ..likelihoods.sharpened import Sharpened
+
 FULL = {"laplace": "laplace", "kl": "full_kl", "ep": "ep"}
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))
@@ -81,6 +83,20 @@ def test_derivatives_are_those_of_the_score(rule, link):
 
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("rule", RULES)
+def test_derivative_for_the_likelihoods_own_parameter(rule):
+    scored = jax.jit(score, static_argnums=0)
+
+    def found(sharpness):
+        likelihood = Sharpened(jnp.asarray(sharpness))
+        return scored(rule, likelihood, model(4.0, 0.3, 1.3), rows(), QUERIES, ALL)
+
+    difference = float(found(1.7 + 1e-4).log_prob - found(1.7 - 1e-4).log_prob) / 2e-4
+    derivative = found(1.7).d_likelihood.sharpness
+    assert float(derivative) == pytest.approx(difference, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("rule", RULES)
 def test_a_neighbour_that_is_not_there_says_nothing(rule):
     few = ALL[:, :12]
     padded = np.where(np.arange(20) < 12, ALL[:, :20], -1)
@@ -109,7 +125,7 @@ def test_hard_neighbourhoods_stay_finite(rule):
     same = Rows(np.ones((20, 3), np.float32), np.ones(20, np.float32), np.ones(20, np.float32))
     numbers = np.tile(np.arange(20), (2, 1))
     queries = np.array([[1, 1, 1], [90, 90, 90]], np.float32)
-    mean, variance = latent(rule, Bernoulli(), at, same, queries, numbers)
+    (mean,), (variance,) = latent(rule, Bernoulli(), at, same, queries, numbers)
     assert np.all(np.isfinite(mean))
     assert mean[0] > 1.0
     assert mean[1] == pytest.approx(0.0, abs=1e-3)  # nothing is known out there

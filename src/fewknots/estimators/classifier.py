@@ -14,6 +14,7 @@ from ..exceptions import ModelFileError
 from ..export import to_onnx
 from ..extras import missing
 from ..files.container import shown
+from ..files.header_values import decode_array
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
 from ..likelihoods import LINKS, Bernoulli
@@ -322,7 +323,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         return {"likelihood": self._likelihood.link, "classes": encode_array(self.classes_)}
 
     @staticmethod
-    def _restored_targets(header: dict[str, Any], dtype: np.dtype, decode_array) -> dict[str, Any]:
+    def _restored_targets(header: dict[str, Any], dtype: np.dtype, known: Any) -> dict[str, Any]:
         if header["likelihood"] not in LINKS:
             raise ModelFileError(f"unknown likelihood {shown(header['likelihood'])}.")
         classes = decode_array(header["classes"])

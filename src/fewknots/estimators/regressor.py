@@ -1,19 +1,27 @@
-"""GPRegressor: the Gaussian limiting cases with scikit-learn's face."""
+"""GPRegressor: the Gaussian limiting cases, and other likelihoods of numbers."""
 
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
+from .. import prediction
 from ..data.tables import LARGEST_VALUE
 from ..data.targets import check_not_negative, one_column, shown
 from ..exceptions import ModelFileError
 from ..files.container import shown as quoted
-from ..files.header_values import value_of
+from ..files.header_values import (
+    KnownClasses,
+    decode_likelihood,
+    encode_likelihood,
+    value_of,
+)
 from ..fitting.job import FittedModel
 from ..likelihoods import Gaussian
+from ..numerics.precision import on_device
 from ..reach import check_finite
 from ..training.row_sources import RowsInMemory
 from .base import GPEstimator
@@ -22,27 +30,34 @@ from .base import GPEstimator
 class GPRegressor(RegressorMixin, GPEstimator):
     """Gaussian process regression with learned noise, exact or held by inducing points.
 
+    With another likelihood than Gaussian noise, y may be counts or whatever that is about.
+
     Parameters
     ----------
     kernel, ard, n_inducing, inducing_points, inducing_init, learn_kernel, learn_inducing,
     store_rows, max_iter, tol, jitter, dtype, device, random_state, verbose, callback :
         as in `GPClassifier`.
-    method : {"auto", "exact", "titsias", "svi"}, default "auto"
+    likelihood : "gaussian" or a `fewknots.likelihoods.Likelihood` of numbers, default "gaussian"
+        How y follows from the latent function; docs/extending.md shows how to write one.
+    method : {"auto", "exact", "titsias", "svi", "full_kl", "sparse_kl"}, default "auto"
         "exact": the whole Gaussian process, O(N³). "titsias": the variational bound held by
         inducing points, O(NM²) (eq. titsias). "svi": the same bound with q(u) searched for instead
-        of solved (eq. svigp). "auto": exact up to 1000 rows unless inducing points are asked for
-        or store_rows=False.
+        of solved (eq. svigp). "full_kl", "sparse_kl": as in `GPClassifier`, for any likelihood.
+        "auto": exact (or full_kl) up to 1000 rows unless inducing points are asked for or
+        store_rows=False, else titsias (or sparse_kl).
     noise : float or None, default None
         The noise variance to start from, in the units of y²; None: a tenth of the variance of y.
     learn_noise : bool, default True
-        Whether the noise variance moves.
+        Whether the noise variance, or the parameters of another likelihood, move.
     standardize : bool, default True
-        Bring every input, and y, to mean 0 and standard deviation 1 first. Predictions and
-        `log_evidence_` are in the user's units all the same; `kernel_` is in standardised ones.
+        Bring every input, and y where its unit is free, to mean 0 and standard deviation 1 first.
+        Predictions and `log_evidence_` are in the user's units all the same; `kernel_` is in
+        standardised ones.
 
     Attributes
     ----------
-    noise_ : float, the learned noise variance, in the units of y²
+    likelihood_ : the likelihood with its learned parameters, in the units of y
+    noise_ : float, the learned noise variance, in the units of y², if the noise is Gaussian
     kernel_, posterior_, log_evidence_, evidence_is_bound_, evidence_gradient_, n_iter_,
     converged_, history_, stored_rows_, n_features_in_, feature_names_in_ : as in `GPClassifier`.
     inducing_points_ : for "titsias" and "svi"
@@ -64,6 +79,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         kernel="rbf",
         *,
         ard=True,
+        likelihood="gaussian",
         method="auto",
         noise=None,
         learn_noise=True,
@@ -85,6 +101,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     ):
         self.kernel = kernel
         self.ard = ard
+        self.likelihood = likelihood
         self.method = method
         self.noise = noise
         self.learn_noise = learn_noise
@@ -121,12 +138,15 @@ class GPRegressor(RegressorMixin, GPEstimator):
             )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         check_not_negative(weights)
-        return RowsInMemory(X, y, weights, self._names)
+        return RowsInMemory(X, settings.given_likelihood.encoded(y), weights, self._names)
 
     def _take_in(self, model: FittedModel) -> None:
         super()._take_in(model)
         self._target_mean, self._target_scale = model.target_mean, model.target_scale
-        self.noise_ = float(self._likelihood.noise) * self._target_scale**2
+        self.likelihood_ = self._likelihood.rescaled(1.0 / self._target_scale)
+        self.__dict__.pop("noise_", None)  # of an earlier fit
+        if isinstance(self.likelihood_, Gaussian):
+            self.noise_ = float(self._likelihood.noise) * self._target_scale**2
 
     def predict(
         self, X: Any, return_std: bool = False
@@ -135,34 +155,56 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
         `predict_latent` gives mean and variance of the function without the noise.
         """
-        mean, variance = self.predict_latent(X)
-        if not return_std:
-            return mean
-        return mean, np.sqrt(variance + self.noise_)
+        rows = self._rows(X)
+        with on_device(self.device):
+            mean, variance = prediction.moments(
+                self._likelihood, self.posterior_, self._standardiser, rows
+            )
+        mean, variance = self._in_units_of_y(mean, variance)
+        return (mean, np.sqrt(variance)) if return_std else mean
+
+    def predict_quantiles(self, X: Any, levels: Any = (0.025, 0.5, 0.975)) -> Any:
+        """The values that y stays below with these probabilities: a column for each level."""
+        levels = np.asarray(levels, np.float64)
+        if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
+            raise ValueError(f"levels must be probabilities between 0 and 1, got {levels}.")
+        rows = self._rows(X)
+        with on_device(self.device):
+            found = prediction.quantiles(
+                levels, self._likelihood, self.posterior_, self._standardiser, rows
+            )
+        return (found * self._target_scale + self._target_mean).T
 
     def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
         """Mean and variance of the function without noise at each row, in the units of y."""
-        mean, variance = super().predict_latent(X)
+        return self._in_units_of_y(*super().predict_latent(X))
+
+    def _in_units_of_y(self, mean: np.ndarray, variance: np.ndarray) -> Any:
         with np.errstate(over="ignore"):
             mean = mean * self._target_scale + self._target_mean
             variance = variance * self._target_scale**2
-        check_finite((mean, variance), self.posterior_.points.dtype)
+        check_finite((mean.T, variance.T), self.posterior_.points.dtype)
         return mean, variance
 
     def _targets_header(self, encode_array) -> dict[str, Any]:
         return {
-            "likelihood": "gaussian",
-            "noise": float(self._likelihood.noise),
+            "likelihood": encode_likelihood(self._likelihood),
             "mean": self._target_mean,
             "scale": self._target_scale,
         }
 
     @staticmethod
-    def _restored_targets(header: dict[str, Any], dtype: np.dtype, decode_array) -> dict[str, Any]:
-        if header["likelihood"] != "gaussian":
-            raise ModelFileError(f"unknown likelihood {quoted(header['likelihood'])}.")
-        noise, mean, scale = (value_of(header, name, float) for name in ("noise", "mean", "scale"))
-        if noise <= 0 or scale <= 0:
-            raise ModelFileError(f"its noise is {noise:g} and its scale {scale:g}, not above zero.")
-        likelihood = Gaussian(np.asarray(noise, dtype))
+    def _restored_targets(
+        header: dict[str, Any], dtype: np.dtype, known: KnownClasses
+    ) -> dict[str, Any]:
+        encoded = header["likelihood"]
+        mean, scale = (value_of(header, name, float) for name in ("mean", "scale"))
+        if encoded == "gaussian":  # in files of format 1
+            encoded = {"class": "Gaussian", "fields": {"noise": value_of(header, "noise", float)}}
+        elif not isinstance(encoded, dict):
+            raise ModelFileError(f"unknown likelihood {quoted(encoded)}.")
+        if scale <= 0:
+            raise ModelFileError(f"its scale is {scale:g}, not above zero.")
+        likelihood = decode_likelihood(encoded, known)
+        likelihood = jax.tree.map(lambda value: np.asarray(value, dtype), likelihood)
         return {"likelihood": likelihood, "target_mean": mean, "target_scale": scale}

@@ -27,7 +27,13 @@ CLASSIFICATION: dict[str, type[AnyMethod]] = {
     "ivm": IVM,
     "local": Local,
 }
-REGRESSION: dict[str, type[AnyMethod]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
+REGRESSION: dict[str, type[AnyMethod]] = {
+    "exact": Exact,
+    "titsias": Titsias,
+    "svi": SVI,
+    "full_kl": FullKL,
+    "sparse_kl": SparseKL,
+}
 METHODS = {"classes": CLASSIFICATION, "numbers": REGRESSION}  # by what is learned
 ROUNDS = "rounds"
 OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg", ROUNDS, *STOCHASTIC)

@@ -63,8 +63,10 @@ def choose_plan(settings: FitSettings, n_rows: int, where: str = "memory") -> Fi
 
 def _automatic_method(settings: FitSettings, n_rows: int, where: str) -> str:
     if settings.targets == "numbers":
-        exact = settings.chooses_inducing and n_rows <= _MOST_ROWS_EXACT and settings.store_rows
-        return "exact" if exact else "titsias"
+        whole = settings.chooses_inducing and n_rows <= _MOST_ROWS_EXACT and settings.store_rows
+        if settings.likelihood_name == "gaussian":
+            return "exact" if whole else "titsias"
+        return "full_kl" if whole else "sparse_kl"
     if settings.n_neighbors != "auto":
         return "local"
     free_choice = (
@@ -206,9 +208,14 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
             f"{name} holds rows of X in the fitted model, which store_rows=False "
             "does not allow. Use method='auto' or 'sparse_kl', or store_rows=True."
         )
-    if method.links is not None and settings.likelihood not in method.links:
+    if method.likelihoods is not None and settings.likelihood_name not in method.likelihoods:
+        if settings.targets == "numbers":
+            raise ValueError(
+                f"{name} is for Gaussian noise, and the likelihood is "
+                f"{type(settings.likelihood).__name__}. Use method='sparse_kl' or 'full_kl'."
+            )
         raise ValueError(
-            f"{name} is derived for likelihood={method.links[0]!r}, got "
+            f"{name} is derived for likelihood={method.likelihoods[0]!r}, got "
             f"{settings.likelihood!r}. Use that, or another method."
         )
     if method.chooses_rows and settings.inducing_points is not None:

@@ -16,7 +16,6 @@ import numpy as np
 
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
-from ..likelihoods import Bernoulli, Gaussian
 from ..local.posterior import LocalPosterior
 from ..training.row_sources import RowsInMemory, RowSource
 from ..training.schedule import Plan
@@ -30,7 +29,6 @@ from .plan import FitPlan, check_weights, choose_plan, competes
 from .settings import FitSettings
 from .start import check_warm, check_warm_method
 
-_FIRST_NOISE = 0.1  # of the variance of y
 _UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
 _UPDATE_STEPS = 100
 
@@ -68,7 +66,6 @@ def update(
 ) -> FittedModel:
     """Let more rows inform what is known; kernel and inducing points stay where they are."""
     standardiser, likelihood = known.standardiser, known.likelihood
-    assert isinstance(likelihood, Bernoulli)
     encoding = Encoding(likelihood, likelihood.encoded)
     if isinstance(known.posterior, LocalPosterior):
         rows = source.table(standardiser, encoding.encode).take(np.arange(source.n_rows))
@@ -110,20 +107,16 @@ def _standardiser(
 
 def _encoding(settings: FitSettings, source: RowSource) -> Encoding:
     """The likelihood to start from, and what it makes of the targets."""
-    if settings.targets == "classes":
-        return Encoding(Bernoulli(settings.likelihood), Bernoulli.encoded)
+    likelihood, scaling = settings.given_likelihood, Standardiser.identity(1)
+    if likelihood.targets == "classes":
+        return Encoding(likelihood, likelihood.encoded)
     assert isinstance(source, RowsInMemory)
-    y, weights, scaling = source.y, source.weights, Standardiser.identity(1)
-    if settings.standardize:
-        scaling = Standardiser.fitted(y[:, None], weights)
+    if settings.standardize and likelihood.any_scale:
+        scaling = Standardiser.fitted(source.y[:, None], source.weights)
     mean, scale = float(scaling.mean[0]), float(scaling.scale[0])
-    y = scaling(y[:, None])[:, 0]
-    if settings.noise is None:
-        spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
-        noise = _FIRST_NOISE * (spread if spread > 0 else 1.0)
-    else:
-        noise = settings.noise / scale**2
-    return Encoding(Gaussian(np.asarray(noise)), lambda _: y, mean, scale)
+    y = scaling(source.y[:, None])[:, 0]
+    likelihood = likelihood.rescaled(scale).prepared(y, source.weights)
+    return Encoding(likelihood, lambda _: y, mean, scale)
 
 
 def _trainer(fit_plan: FitPlan, where: str) -> Callable[[Job], Trained]:

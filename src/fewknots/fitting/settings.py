@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import inducing
 from ..data.targets import shown
-from ..likelihoods import LINKS
+from ..likelihoods import LINKS, Bernoulli, Gaussian, Likelihood
 from .methods import METHODS, OPTIMIZERS
 
 _SWITCHES = (
@@ -38,6 +38,7 @@ class FitSettings:
     names: tuple[str, ...]
     kernel: Any
     ard: bool
+    likelihood: Any
     method: str
     n_inducing: Any
     inducing_points: Any
@@ -54,7 +55,6 @@ class FitSettings:
     random_state: Any
     verbose: int
     callback: Any
-    likelihood: Any = "probit"
     method_options: Any = None
     n_neighbors: Any = "auto"
     optimizer: str = "auto"
@@ -66,7 +66,7 @@ class FitSettings:
     warm_start: bool = False
     class_weight: Any = None
     noise: Any = None
-    learn_noise: bool = False
+    learn_noise: bool = True
 
     @classmethod
     def of(cls, targets: str, arguments: Mapping[str, Any]) -> "FitSettings":
@@ -81,6 +81,19 @@ class FitSettings:
     def arguments(self) -> dict[str, Any]:
         """What the estimator could be made of."""
         return {name: getattr(self, name) for name in self.names}
+
+    @property
+    def given_likelihood(self) -> Likelihood:
+        """The likelihood as the user gave it."""
+        if not isinstance(self.likelihood, str):
+            return self.likelihood
+        return Bernoulli(self.likelihood) if self.likelihood in LINKS else Gaussian(self.noise)
+
+    @property
+    def likelihood_name(self) -> str:
+        """By which a method can say that it is derived for it."""
+        given = self.likelihood
+        return given if isinstance(given, str) else type(given).__name__.lower()
 
     @property
     def chooses_inducing(self) -> bool:
@@ -102,7 +115,9 @@ def _check(targets: str, given: Any) -> None:
         switch(name, getattr(given, name))
     if given.callback is not None and not callable(given.callback):
         raise ValueError(f"callback must be callable or None, got {given.callback!r}.")
-    one_of("likelihood", given.likelihood, LINKS)
+    _check_likelihood(targets, given.likelihood)
+    if given.noise is not None and given.likelihood != "gaussian":
+        raise ValueError("noise is for likelihood='gaussian'. Leave it out.")
     one_of("method", given.method, ("auto", *METHODS[targets]))
     one_of("optimizer", given.optimizer, OPTIMIZERS)
     for name in ("batch_size", "n_neighbors"):
@@ -114,6 +129,18 @@ def _check(targets: str, given: Any) -> None:
         )
     if given.resume and given.checkpoint is None:
         raise ValueError("resume=True needs the folder to go on from: checkpoint='...'.")
+
+
+def _check_likelihood(targets: str, likelihood: Any) -> None:
+    if targets == "classes":
+        one_of("likelihood", likelihood, LINKS)
+    elif not isinstance(likelihood, Likelihood):
+        one_of("likelihood", likelihood, ("gaussian",))
+    elif likelihood.targets != targets:
+        raise ValueError(
+            f"likelihood is a {type(likelihood).__name__}, which is about classes. Use "
+            "GPClassifier, or a likelihood of numbers."
+        )
 
 
 def _is_auto(value: Any) -> bool:

@@ -16,11 +16,12 @@ class Capabilities:
     chooses_rows: ClassVar[bool] = False  # is held by some of the rows, which it chooses itself
     stores_rows: ClassVar[bool] = False  # a fitted model holds rows as they are
     looks_up_neighbours: ClassVar[bool] = False  # each prediction has its own few rows
+    several_latent: ClassVar[bool] = False  # for likelihoods of several latent functions, too
     has_q: ClassVar[bool] = False  # q(u) can be moved by any optimiser: jointly, by minibatches
     streams: ClassVar[bool] = False  # learns from rows that are read piece by piece
     sums_rows: ClassVar[bool] = False  # all it needs of the rows adds up, also on a cluster
     exports_to_onnx: ClassVar[bool] = True
-    links: ClassVar[tuple[str, ...] | None] = None  # that it is derived for; None: any likelihood
+    likelihoods: ClassVar[tuple[str, ...] | None] = None  # that it is derived for; None: any
     optimizer: ClassVar[str] = "collapsed"  # what optimizer="auto" means in full batch
     OPTIONS: ClassVar[dict[str, Any]] = {}  # by name: the values there are, or their type
 

@@ -14,6 +14,7 @@ Cost: exact O(N³), the others O(NM²) an evaluation.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..likelihoods import Gaussian
 from .full_kl import FullKL
@@ -24,7 +25,7 @@ from .sparse_kl import SparseKL
 
 def gaussian_sites(likelihood: Gaussian, rows: Rows) -> Sites:
     """The sites of Gaussian noise: exact, whatever the prior."""
-    precision = rows.weights / likelihood.noise
+    precision = (rows.weights / likelihood.noise)[None]
     return Sites(precision, precision * rows.y)
 
 
@@ -33,7 +34,9 @@ class Exact(FullKL):
     """GPRegressor(method="exact")."""
 
     name = "exact"
+    likelihoods: ClassVar[tuple[str, ...] | None] = ("gaussian",)
     is_bound = False
+    several_latent = False
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         sites = gaussian_sites(likelihood, rows)
@@ -46,6 +49,8 @@ class Titsias(SparseKL):
     """GPRegressor(method="titsias")."""
 
     name = "titsias"
+    likelihoods: ClassVar[tuple[str, ...] | None] = ("gaussian",)
+    several_latent = False
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         sites = gaussian_sites(likelihood, rows)

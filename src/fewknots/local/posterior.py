@@ -56,10 +56,10 @@ class LocalPosterior(KeepsDeviceCopy):
 
     def marginals(
         self, X: Float[np.ndarray, "N D"]
-    ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+    ) -> tuple[Float[np.ndarray, "1 N"], Float[np.ndarray, "1 N"]]:
         """Mean and variance of f at each row."""
         if len(X) == 0:
-            return np.empty(0, self.points.dtype), np.empty(0, self.points.dtype)
+            return np.empty((1, 0), self.points.dtype), np.empty((1, 0), self.points.dtype)
         mean, variance = self.mapped(as_they_are, X)
         return mean, variance
 
