@@ -24,7 +24,7 @@ from fewknots.training.run_state import RunState
 SOURCES = Path(fewknots.__file__).parent
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
-y = (X[:, 0] > 0).astype(int)
+y = (X[:, 0] + 0.5 * RNG.normal(size=60) > 0).astype(int)  # separable ones take ten times as long
 
 
 def minibatches(folder, resume=False):
