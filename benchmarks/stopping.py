@@ -3,7 +3,8 @@
     python benchmarks/stopping.py [--rows 6000] [--moments 1 2 3 ...] [--times 5 10 20]
 
 Each line is a process of its own, compiling included. Seconds of CPU are those that the process
-used between the signal and its end: on a busy machine the others are not its own.
+used between the signal and its end, or the end of `fit` in a Python program that goes on: on a busy
+machine the others are not its own.
 """
 
 import argparse
@@ -24,6 +25,25 @@ COMMAND = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     "from fewknots.cli import main; main()"
 )
+PYTHON_FIT = """
+import os, signal, sys, time, warnings
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import numpy as np
+from fewknots import GPClassifier
+rng = np.random.default_rng(0)
+X = rng.normal(size=(int(sys.argv[1]), 4))
+y = np.sin(2 * X[:, 0]) + X[:, 1] + rng.normal(size=len(X)) > 0
+warnings.simplefilter("ignore")
+print("ready", flush=True)
+clf = GPClassifier(random_state=0, **eval(sys.argv[2]))
+try:
+    clf.fit(X, y)
+    kept = "a model"
+except KeyboardInterrupt:
+    kept = "nothing"
+print(time.process_time(), kept, flush=True)
+os._exit(0)
+"""
 FIT = """
 import sys, time
 import numpy as np
@@ -80,6 +100,24 @@ def interrupted(table: Path, moment: float, how: signal.Signals) -> str:
     )
 
 
+def interrupted_fit(rows: int, parameters: str, moment: float) -> str:
+    """Ctrl-C so many seconds after `fit` was called."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PYTHON_FIT, str(rows), parameters], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(moment)
+    before, sent = cpu_seconds(process.pid), time.perf_counter()
+    process.send_signal(signal.SIGINT)
+    used, kept = process.stdout.readline().strip().split(" ", 1)
+    wall = time.perf_counter() - sent
+    process.wait()
+    if float(used) < before:
+        return f"| {parameters} | {moment:g} | over before | | |"
+    return f"| {parameters} | {moment:g} | {wall:.2f} | {float(used) - before:.2f} | {kept} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=6000)
@@ -94,6 +132,11 @@ def main() -> None:
         for how in (signal.SIGINT, signal.SIGTERM):
             for moment in options.moments:
                 print(interrupted(table, moment, how), flush=True)
+    print("\n| a fit in Python | Ctrl-C after, s | until the end, s | CPU, s | kept |")
+    print("|---|---|---|---|---|")
+    for parameters in ("{}", "{'method': 'sparse_kl'}", "{'optimizer': 'natural_gradient'}"):
+        for moment in options.moments:
+            print(interrupted_fit(options.rows, parameters, moment), flush=True)
     print("\n| max_time, s | fit of the process | took, s | method | competed |")
     print("|---|---|---|---|---|")
     for seconds in options.times:

@@ -14,6 +14,7 @@ import pytest
 
 from fewknots import GPClassifier, GPRegressor
 from fewknots.exceptions import InterruptedFitWarning
+from fewknots.numerics.precision import compiled, computing_in
 from fewknots.stopping import (
     Interruption,
     StoppedEarly,
@@ -246,6 +247,52 @@ def test_a_second_one_leaves_the_old_model(ctrl_c):
     with pytest.raises(KeyboardInterrupt):
         clf.fit(X, ~y)
     np.testing.assert_array_equal(clf.predict_proba(X), before)
+
+
+def test_a_program_that_is_compiled_is_left_behind(ctrl_c):
+    """Tracing it waits for what comes after the interruption: waited for, it would never end."""
+    traced, interrupted = threading.Event(), threading.Event()
+
+    def slow_to_compile(x):
+        traced.set()
+        assert interrupted.wait(HANGS)
+        return x + 1.0
+
+    def press():
+        assert traced.wait(HANGS)
+        ctrl_c()
+
+    program = compiled(slow_to_compile)
+    pressing = threading.Thread(target=press)
+    pressing.start()
+    with listening(), pytest.raises(KeyboardInterrupt):
+        program(1.0)
+    interrupted.set()
+    pressing.join()
+    assert program(1.0) == 2.0
+
+
+def test_a_program_is_compiled_once_for_the_thread_and_the_call():
+    traced = []
+
+    def counted(x):
+        traced.append(threading.current_thread())
+        return x + 1.0
+
+    program = compiled(counted)
+    with listening(), computing_in(np.dtype(np.float64)):
+        assert program(np.ones(3)).dtype == np.float64
+        assert program(np.zeros(3)).dtype == np.float64
+    assert len(traced) == 1
+    assert traced[0] is not threading.main_thread()
+
+
+def test_what_is_wrong_with_a_program_is_told_where_it_is_called():
+    def faulty(x):
+        raise ArithmeticError("as it is")
+
+    with listening(), pytest.raises(ArithmeticError, match="as it is"):
+        compiled(faulty)(1.0)
 
 
 # Fits a contest once undisturbed, then again and again with a Ctrl-C that comes later each time:

@@ -9,8 +9,8 @@ trainer looks between two pieces of work of about a second:
 | the user, `Interruption` | Ctrl-C; for a command also SIGTERM        | ends at once              |
 
 Before there is anything to keep, Ctrl-C is Python's own KeyboardInterrupt. A program of JAX's that
-runs or is compiled at that moment is waited for. A command does not wait for long: as there is
-nothing to keep, it may end as it is (`cut_off`).
+runs at that moment is waited for. One that is compiled is not: a fit leaves it behind, in a thread
+(`unless_interrupted`), and a command, as there is nothing to keep, ends as it is (`cut_off`).
 """
 
 import os
@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -115,6 +115,7 @@ class Interruption:
 
 
 _listening: Interruption | None = None
+_in_command = False
 _to_the_end = False
 
 
@@ -168,6 +169,33 @@ def holding_back() -> Iterator[None]:
             interruption.interrupt()
 
 
+def leaves_behind() -> bool:
+    """Whether Ctrl-C may leave a computation behind: in a fit, of a program that goes on."""
+    in_main = threading.current_thread() is threading.main_thread()
+    return in_main and _listening is not None and not _listening.held_back and not _in_command
+
+
+def unless_interrupted(work: Callable[[], object]) -> None:
+    """Do `work` in a thread of its own, and wait for it; Ctrl-C ends the waiting.
+
+    Python calls a signal's handler between two of its own instructions. To compile a program is one
+    of up to four seconds; to wait for a thread can be broken off. The thread then works to its end,
+    and so does the process if it ends before: JAX does not survive the end of Python. Whatever goes
+    wrong in `work` is not told: who needs it will do it again.
+    """
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            with suppress(Exception):
+                work()
+        finally:
+            done.set()
+
+    threading.Thread(target=run).start()
+    done.wait()
+
+
 def interrupt(frame: FrameType | None) -> None:
     """What Ctrl-C would do, also in a process that was started to ignore it; for a handler."""
     handler = signal.getsignal(signal.SIGINT)
@@ -214,6 +242,7 @@ def cut_off(last_words: Callable[[int], int]) -> Iterator[None]:
     not over by then and there is nothing to keep, it ends the process. `last_words` is given the
     signal's number and returns the exit code.
     """
+    global _in_command
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -232,11 +261,13 @@ def cut_off(last_words: Callable[[int], int]) -> Iterator[None]:
 
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
+    _in_command = True
     before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     try:
         yield
     finally:
         signal.set_wakeup_fd(before)
+        _in_command = False
         writer.close()
         watching.join()
         reader.close()

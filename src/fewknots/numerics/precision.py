@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from ..stopping import holding_back
+from ..stopping import holding_back, leaves_behind, unless_interrupted
 from .forks import note_computation
 
 DTypeName = str | type | np.dtype | None
@@ -109,19 +109,55 @@ _GPU_OPTIONS = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False
 
 
 def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
-    """`jax.jit`, with options that let a GPU start soon."""
+    """`jax.jit`, with options that let a GPU start soon, compiling in a way that Ctrl-C can end."""
     on_cpu = jax.jit(function, **arguments)
 
     @cache
     def on_gpu():
         return jax.jit(function, compiler_options=_known_gpu_options(), **arguments)
 
+    ready: set[Any] = set()
+
     @wraps(function)
     def call(*values: Any) -> Any:
+        program = on_cpu if current_platform() == "cpu" else on_gpu()
+        if leaves_behind() and (signature := _signature(values)) not in ready:
+            settings = _settings()
+            unless_interrupted(lambda: _compile(program, values, settings))
+            ready.add(signature)
         with holding_back():
-            return (on_cpu if current_platform() == "cpu" else on_gpu())(*values)
+            return program(*values)
 
     return call
+
+
+def _signature(values: tuple[Any, ...]) -> Any:
+    """What a program is compiled for: a new one is worth a thread."""
+
+    def of_leaf(leaf: Any) -> Any:
+        if hasattr(leaf, "shape"):
+            return leaf.shape, leaf.dtype
+        return type(leaf) if isinstance(leaf, int | float) else leaf
+
+    leaves, structure = jax.tree.flatten(values)
+    return structure, tuple(map(of_leaf, leaves)), _settings()
+
+
+def _settings() -> tuple[Any, ...]:
+    """Of this thread; each thread has its own."""
+    config: Any = jax.config
+    return config.jax_enable_x64, config.jax_default_matmul_precision, chosen_device()
+
+
+def _compile(program: Any, values: tuple[Any, ...], settings: tuple[Any, ...]) -> None:
+    """As the thread whose settings these are would; JAX then finds the program there."""
+    wide, precision, device = settings
+    with (
+        jax.enable_x64(wide),
+        jax.default_matmul_precision(precision),
+        jax.default_device(device),
+    ):
+        program.lower(*values).compile()
 
 
 @cache
