@@ -74,7 +74,7 @@ def summation(client, n_rows, chunk):
 def point(M):
     rng = np.random.default_rng(0)
     model = Model(RBF(np.full(D, 2.0), np.asarray(1.0)), rng.normal(size=(M, D)), Bernoulli())
-    return Point(model, WhitenedGaussian(np.zeros(M), np.eye(M), np.zeros(())), 1e-6)
+    return Point(model, WhitenedGaussian(np.zeros((1, M)), np.eye(M)[None], np.zeros(())), 1e-6)
 
 
 def seconds_of_a_round(sums, where, repeats):

@@ -9,23 +9,29 @@ from .estimators import saved_model
 from .extras import missing
 from .files import model_format
 from .files.container import Arrays, Header
-from .files.header_values import KernelClasses, kernel_classes
+from .files.header_values import KnownClasses, known_classes
 from .kernels import Kernel
+from .likelihoods import Likelihood
 
 
-def load(path: str | PathLike[str], *, kernels: Sequence[type[Kernel]] = ()) -> Any:
+def load(
+    path: str | PathLike[str],
+    *,
+    kernels: Sequence[type[Kernel]] = (),
+    likelihoods: Sequence[type[Likelihood]] = (),
+) -> Any:
     """Read a fitted `GPClassifier`, `GPRegressor` or `TableModel` that its `save` wrote.
 
-    kernels : the classes of kernels in the file that are not fewknots' own: a file holds names and
-        numbers, and no code.
+    kernels, likelihoods : the classes in the file that are not fewknots' own: a file holds names
+        and numbers, and no code.
 
     Nothing in the file is executed. A file that is cut off, changed, foreign or of a newer format
     raises `fewknots.ModelFileError`.
     """
-    return model_format.read(path, partial(_model, known=kernel_classes(kernels)))
+    return model_format.read(path, partial(_model, known=known_classes(kernels, likelihoods)))
 
 
-def _model(header: Header, arrays: Arrays, known: KernelClasses) -> Any:
+def _model(header: Header, arrays: Arrays, known: KnownClasses) -> Any:
     """The model that header and arrays hold: an estimator, or a table's model around one."""
     if "table" not in header:
         return saved_model.restored(header, arrays, known)

@@ -12,14 +12,15 @@ For q(v) = N(m, S) in whitened coordinates v = L⁻¹u (features.py) and S = U d
     T = Uᵀ L⁻¹,   mean = Uᵀ m,   shrink = 1 - s,
 
 which is section 4's predictive distribution, rearranged: s_i = 1 where the data said nothing
-(prior variance stays) and s_i → 0 where they said everything.
+(prior variance stays) and s_i → 0 where they said everything. Each latent function of a likelihood
+has its own q(v), hence its own T, all with the same points and kernel.
 
 | symbol | name here  | shape |
 |--------|------------|-------|
 | Z      | points     | M×D   |
-| T      | projection | M×M   |
-| Uᵀm    | mean       | M     |
-| 1 - s  | shrink     | M     |
+| T      | projection | L×M×M |
+| Uᵀm    | mean       | L×M   |
+| 1 - s  | shrink     | L×M   |
 """
 
 from collections.abc import Callable
@@ -35,6 +36,7 @@ from .kernels import Kernel
 from .numerics.arrays import AnyArray
 from .numerics.device_copy import KeepsDeviceCopy
 from .numerics.elementary import not_below_zero
+from .numerics.linalg import times
 from .numerics.precision import compiled, computing_in, for_platform
 
 # What it costs to call a compiled function, in rows: a GPU does thousands in that time.
@@ -54,14 +56,14 @@ class Posterior(Protocol):
 
     def marginals(
         self, X: Float[np.ndarray, "N D"]
-    ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-        """Mean and variance of f at each row of X."""
+    ) -> tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "L N"]]:
+        """Mean and variance of each latent function at each row of X."""
         ...
 
     def mapped(self, then: Then, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
         """What `then` makes of mean and variance at each row, which never leave the device.
 
-        `then` takes and returns JAX's arrays, of a block of rows.
+        `then` takes and returns JAX's arrays, of a block of rows, which are their last axis.
         """
         ...
 
@@ -103,14 +105,14 @@ class GaussianPosterior(_HeldByPoints):
 
     kernel: Kernel
     points: Float[np.ndarray, "M D"]
-    projection: Float[np.ndarray, "M M"]
-    mean: Float[np.ndarray, " M"]
-    shrink: Float[np.ndarray, " M"]
+    projection: Float[np.ndarray, "L M M"]
+    mean: Float[np.ndarray, "L M"]
+    shrink: Float[np.ndarray, "L M"]
 
     def marginals(
         self, X: Float[np.ndarray, "N D"]
-    ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-        """Mean and variance of f at each row."""
+    ) -> tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "L N"]]:
+        """Mean and variance of each latent function at each row."""
         mean, variance = self.mapped(as_they_are, X)
         return mean, variance
 
@@ -120,58 +122,45 @@ class MixturePosterior(_HeldByPoints):
     """S equally likely Gaussians with a mean of their own each and all else in common.
 
     What mean field's Monte Carlo predictor makes (section 3.1): one component per sample of g.
+    `mapped` hands on the means of all of them, (S, L, B).
     """
 
     kernel: Kernel
     points: Float[np.ndarray, "M D"]
-    projection: Float[np.ndarray, "M M"]
-    means: Float[np.ndarray, "S M"]
-    shrink: Float[np.ndarray, " M"]
-
-    def components(
-        self, X: Float[np.ndarray, "N D"]
-    ) -> tuple[Float[np.ndarray, "N S"], Float[np.ndarray, " N"]]:
-        """Each component's mean of f at each row, and the variance they share."""
-        means, variance = self.mapped(as_they_are, X)
-        return means, variance
+    projection: Float[np.ndarray, "L M M"]
+    means: Float[np.ndarray, "S L M"]
+    shrink: Float[np.ndarray, "L M"]
 
     def marginals(
         self, X: Float[np.ndarray, "N D"]
-    ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+    ) -> tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "L N"]]:
         """Mean and variance of the mixture at each row."""
-        means, variance = self.components(X)
-        return means.mean(axis=1), variance + means.var(axis=1)
+        means, variance = self.mapped(as_they_are, X)
+        return means.mean(axis=0), variance + means.var(axis=0)
 
 
-def held_by_points(
-    kernel: Kernel,
-    points: Float[AnyArray, "M D"],
-    projection: Float[AnyArray, "M M"],
-    mean: Float[AnyArray, "*S M"],
-    shrink: Float[AnyArray, " M"],
-) -> GaussianPosterior | MixturePosterior:
-    """One Gaussian, or for several means their mixture."""
-    kind = GaussianPosterior if mean.ndim == 1 else MixturePosterior
-    return kind(kernel, *map(np.asarray, (points, projection, mean, shrink)))
+Held: TypeAlias = GaussianPosterior | MixturePosterior
 
 
 def from_whitened(
     kernel: Kernel,
     points: Float[AnyArray, "M D"],
     whitener: Float[AnyArray, "M M"],
-    mean: Float[AnyArray, "*S M"],
-    factor: Float[AnyArray, "M M"],
-) -> GaussianPosterior | MixturePosterior:
-    """From q(v) = N(mean, factorᵀ factor) and the whitener L⁻¹."""
-    whitener, mean, factor = map(np.asarray, (whitener, mean, factor))
-    variances, U = np.linalg.eigh(factor.T @ factor)
-    return held_by_points(kernel, points, U.T @ whitener, mean @ U, 1.0 - variances)
+    mean: Float[AnyArray, "*S L M"],
+    factor: Float[AnyArray, "L M M"],
+    kind: type[Held] = GaussianPosterior,
+) -> Held:
+    """From q(v) = N(mean, factorᵀ factor) and the whitener L⁻¹; a mixture has several means."""
+    points, whitener, mean, factor = map(np.asarray, (points, whitener, mean, factor))
+    variances, U = np.linalg.eigh(factor.mT @ factor)
+    rotated = (mean[..., None, :] @ U)[..., 0, :]
+    return kind(kernel, points, U.mT @ whitener, rotated, 1.0 - variances)
 
 
 @compiled
 def _marginals(state, X: Float[Array, "B D"]):
     kernel, points, projection, mean, shrink = state
-    a = kernel(X, points) @ projection.T
+    a = kernel(X, points) @ projection.mT
     # Above zero in exact arithmetic; only rounding at a well-known point can pass below.
-    variance = not_below_zero(kernel.diagonal(X) - jnp.square(a) @ shrink)
-    return a @ mean.T, variance  # a column for each mean, if there are several
+    variance = not_below_zero(kernel.diagonal(X) - times(jnp.square(a), shrink))
+    return jnp.einsum("lbm,...lm->...lb", a, mean), variance

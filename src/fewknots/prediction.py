@@ -1,5 +1,6 @@
-"""From a posterior to probabilities, block by block: memory does not grow with the rows."""
+"""From a posterior to predictions of y, block by block: memory does not grow with the rows."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from scipy.special import ndtri_exp
 
 from .data.blocks import row_slices
 from .data.standardise import Standardiser
-from .likelihoods import Bernoulli
+from .likelihoods import Bernoulli, Likelihood
 from .numerics.precision import compiled, computing_in
 from .posterior import MixturePosterior, Posterior, Then
 from .reach import refusing_overflow
@@ -21,17 +22,18 @@ _SLICE = 65536
 _MIXTURE_SLICE = 1024  # each row has as many numbers as the mixture has components
 
 Vector = Float[np.ndarray, " N"]
+EachLatent = Float[np.ndarray, "L N"]
 
 
 @refusing_overflow
 def marginals(
     posterior: Posterior, standardiser: Standardiser, X: Float[np.ndarray, "N D"]
-) -> tuple[Vector, Vector]:
-    """Mean and variance of f at rows in the user's units, in float64."""
-    mean, variance = np.empty(len(X)), np.empty(len(X))
-    for rows in row_slices(len(X), _slice_size(posterior)):
-        mean[rows], variance[rows] = posterior.marginals(standardiser(X[rows]))
-    return mean, variance
+) -> tuple[EachLatent, EachLatent]:
+    """Mean and variance of each latent function at rows in the user's units, in float64."""
+    slices = row_slices(len(X), _slice_size(posterior))
+    pieces = [posterior.marginals(standardiser(X[rows])) for rows in slices]
+    mean, variance = _joined(pieces)
+    return mean.astype(np.float64), variance.astype(np.float64)
 
 
 @refusing_overflow
@@ -65,6 +67,30 @@ def decision(
     return np.where(positive < negative, ndtri_exp(positive), -ndtri_exp(negative))
 
 
+@refusing_overflow
+def moments(
+    likelihood: Likelihood,
+    posterior: Posterior,
+    standardiser: Standardiser,
+    X: Float[np.ndarray, "N D"],
+) -> tuple[Vector, Vector]:
+    """Mean and variance of y at each row."""
+    mean, variance = _mapped(partial(_moments, likelihood), posterior, standardiser, X)
+    return mean, variance
+
+
+@refusing_overflow
+def quantiles(
+    levels: Float[np.ndarray, " Q"],
+    likelihood: Likelihood,
+    posterior: Posterior,
+    standardiser: Standardiser,
+    X: Float[np.ndarray, "N D"],
+) -> Float[np.ndarray, "Q N"]:
+    """The values that y stays below with these probabilities, at each row."""
+    return _mapped(partial(_quantiles, levels, likelihood), posterior, standardiser, X)[0]
+
+
 def _mapped(
     of_latent: Then, posterior: Posterior, standardiser: Standardiser, X: Float[np.ndarray, "N D"]
 ) -> tuple[np.ndarray, ...]:
@@ -78,7 +104,14 @@ def _mapped(
         posterior.mapped(in_float64, standardiser(X[rows]))
         for rows in row_slices(len(X), _slice_size(posterior))
     ]
-    return pieces[0] if len(pieces) == 1 else tuple(map(np.concatenate, zip(*pieces, strict=True)))
+    return _joined(pieces)
+
+
+def _joined(pieces: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+    """Slices of rows, which are the last axis."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return tuple(np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True))
 
 
 def _slice_size(posterior: Posterior) -> int:
@@ -92,29 +125,43 @@ def _slice_size(posterior: Posterior) -> int:
 @compiled
 def _log_probabilities(likelihood, mean, variance):
     found = likelihood.log_probabilities(*_as_float64(mean, variance))
-    return _where_finite(found, jnp.isfinite(mean) & jnp.isfinite(variance))
+    return _where_finite(found, mean, variance)
 
 
 @compiled
 def _average_log_probabilities(likelihood, means, variance):
     """Of the mixture: probabilities are averaged, not latent values."""
     means, variance = _as_float64(means, variance)
-    n_rows, n_components = means.shape
-    both = likelihood.log_probabilities(means.ravel(), jnp.repeat(variance, n_components))
+    n_components, n_latent, n_rows = means.shape
+    flat = jnp.moveaxis(means, 0, 1).reshape(n_latent, -1)  # all components side by side
+    each = likelihood.log_probabilities(flat, jnp.tile(variance, n_components))
     found = tuple(
-        logsumexp(log_p.reshape(n_rows, n_components), axis=1) - jnp.log(n_components)
-        for log_p in both
+        logsumexp(log_p.reshape(n_components, n_rows), axis=0) - jnp.log(n_components)
+        for log_p in each
     )
-    return _where_finite(found, jnp.isfinite(means).all(axis=1) & jnp.isfinite(variance))
+    return _where_finite(found, means.sum(axis=0), variance)
 
 
 @compiled
 def _decision(likelihood, mean, variance):
     found = (likelihood.decision(*_as_float64(mean, variance)),)
-    return _where_finite(found, jnp.isfinite(mean) & jnp.isfinite(variance))
+    return _where_finite(found, mean, variance)
 
 
-def _where_finite(found, finite):
+@compiled
+def _moments(likelihood, mean, variance):
+    found = likelihood.moments(*_as_float64(mean, variance))
+    return _where_finite(found, mean, variance)
+
+
+@compiled
+def _quantiles(levels, likelihood, mean, variance):
+    found = (likelihood.quantiles(*_as_float64(mean, variance), levels),)
+    return _where_finite(found, mean, variance)
+
+
+def _where_finite(found, mean, variance):
+    finite = jnp.all(jnp.isfinite(mean) & jnp.isfinite(variance), axis=0)
     return tuple(jnp.where(finite, column, jnp.nan) for column in found)
 
 

@@ -49,8 +49,9 @@ def refusing_overflow(predict: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def check_finite(columns: tuple[Any, ...], dtype: np.dtype) -> None:
-    """Refuse columns of predictions with anything but finite numbers in them."""
+    """Refuse predictions with anything but finite numbers in them; rows are their last axis."""
     for column in columns:
         finite = np.isfinite(column)
+        finite = finite.all(axis=tuple(range(finite.ndim - 1)))
         if not finite.all():
             raise OutOfReachError(int(np.argmin(finite)), dtype)

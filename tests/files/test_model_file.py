@@ -184,7 +184,7 @@ def _rewritten(path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda h, a: h.update(format=2, fewknots="9.1"), "format 2, written by fewknots 9.1"),
+        (lambda h, a: h.update(format=3, fewknots="9.1"), "format 3, written by fewknots 9.1"),
         (lambda h, a: h.pop("format"), "no format version"),
         (lambda h, a: h.update(estimator="os.system"), "has no estimator 'os.system'"),
         (lambda h, a: h["kernel"].update({"class": "Popen"}), "has no kernel 'Popen'"),

@@ -65,8 +65,8 @@ def test_of_sums_over_rows(name):
     """What minibatches, rounds and Dask add up: at any q, not only at the best."""
     make, value = LIKELIHOODS[name]
     rows = Rows(*map(jnp.asarray, (X, SIGNS, WEIGHTS["any"])))
-    factor = jnp.asarray(np.tril(0.3 * RNG.normal(size=(6, 6))) + np.eye(6))
-    q = WhitenedGaussian(jnp.asarray(RNG.normal(size=6)), factor, jnp.asarray(0.0))
+    factor = jnp.asarray(np.tril(0.3 * RNG.normal(size=(1, 6, 6))) + np.eye(6))
+    q = WhitenedGaussian(jnp.asarray(RNG.normal(size=(1, 6))), factor, jnp.asarray(0.0))
     whitening = whiten(KERNEL, jnp.asarray(Z), 1e-10)
 
     def sums(value):

@@ -35,9 +35,9 @@ def test_the_fixed_point_is_the_optimum(variance, link, float64):
     """At the solution the bound's gradient in m and S vanishes, also at large variances."""
     features, solution = solve(Bernoulli(link), variance, PRIOR, 0.0, 2000)
     A, expected, q = np.asarray(features.explained), solution.terms, solution.belief.gaussian
-    d_mean = A.T @ expected.slope - q.mean
-    S = np.asarray(q.factor.T @ q.factor)
-    d_cov = np.linalg.inv(S) - np.eye(10) - (A * np.asarray(expected.curvature)[:, None]).T @ A
+    d_mean = A.T @ expected.slope[0] - q.mean[0]
+    S = np.asarray(q.factor[0].T @ q.factor[0])
+    d_cov = np.linalg.inv(S) - np.eye(10) - (A * np.asarray(expected.curvature[0])[:, None]).T @ A
     np.testing.assert_allclose(d_mean, 0.0, atol=2e-5)
     np.testing.assert_allclose(S @ d_cov @ S, 0.0, atol=1e-5)
 

@@ -33,7 +33,7 @@ def evaluate(rows, Z, m, C, link="probit"):
     """The bound, its data term, and the data term's derivatives for kernel and Z."""
     kernel = RBF(jnp.full(2, 0.9), jnp.asarray(2.5))
     features, pullback = project(kernel, Z, rows.X, jnp.asarray(JITTER))
-    q = WhitenedGaussian(m, C, 2.0 * jnp.linalg.slogdet(C)[1])
+    q = WhitenedGaussian(m[None], C[None], 2.0 * jnp.linalg.slogdet(C)[1])
     terms = sparse_kl.look(features, q, Bernoulli(link), rows).terms
     gradient = sparse_kl.model_gradient(pullback, q, terms)
     data_term = jnp.sum(terms.log_prob)

@@ -12,7 +12,7 @@ from fewknots.files.header_values import (
     check_fitted,
     decode_arguments,
     encode_arguments,
-    kernel_classes,
+    known_classes,
 )
 from fewknots.kernels import RBF, Bounded, Constant, Fixed, Linear, LogNormal, Periodic
 from fewknots.training.constraints import constraints_of
@@ -77,7 +77,7 @@ def test_shown_as_written():
 
 @pytest.mark.parametrize("constraint", EACH)
 def test_written_to_files_as_they_are(constraint):
-    known = kernel_classes([])
+    known = known_classes()
     written = encode_arguments({"kernel": RBF(constraint) + Linear()})
     assert decode_arguments(written, known)["kernel"].k1.lengthscale == constraint
 
@@ -94,7 +94,7 @@ def test_written_to_files_as_they_are(constraint):
 def test_bad_ones_in_files_are_refused(constraint, message):
     kernel = {"class": "RBF", "fields": {"lengthscale": {"constraint": constraint}}}
     with pytest.raises((ModelFileError, ValueError, TypeError), match=message):
-        decode_arguments({"kernel": {"kernel": kernel}}, kernel_classes([]))
+        decode_arguments({"kernel": {"kernel": kernel}}, known_classes())
 
 
 def test_a_fitted_kernel_has_numbers():

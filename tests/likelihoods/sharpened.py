@@ -1,16 +1,11 @@
 """A likelihood with a parameter of its own, for tests: two classes, p(y|f) = s(y a f)."""
 
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from fewknots.likelihoods import Bernoulli, Expectations, Pointwise, Tilted
-from fewknots.numerics import pytrees
+from fewknots.likelihoods import Bernoulli, Expectations, Likelihood, Pointwise, Tilted
 
 
-@partial(pytrees.register, leaves=("sharpness",))
-@dataclass(frozen=True)
-class Sharpened:
+class Sharpened(Likelihood):
     """With g = log s the n-th derivative of g(a f) is aⁿ times that of g at a f."""
 
     sharpness: Any

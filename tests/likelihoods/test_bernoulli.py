@@ -12,8 +12,8 @@ from ..reference import gaussian_expectation
 
 @partial(jax.jit, static_argnames="link")
 def predictive(mean, variance, link):
-    likelihood = Bernoulli(link)
-    return *likelihood.log_probabilities(mean, variance), likelihood.decision(mean, variance)
+    likelihood, latent = Bernoulli(link), (mean[None], variance[None])
+    return *likelihood.log_probabilities(*latent), likelihood.decision(*latent)
 
 
 @pytest.mark.parametrize("variance", [0.0, 0.3, 4.0, 400.0])

@@ -16,11 +16,17 @@ VARIANCE = np.array([0.5, 4.0, 0.01, 9.0, 1.0, 100.0, 2.0, 900.0])
 
 
 def at(likelihood, y, f):
-    return jax.jit(lambda y, f: likelihood.at(y, f))(y, f)
+    return of_one_latent(jax.jit(lambda y, f: likelihood.at(y, f))(y, f[None]))
 
 
 def tilted(likelihood, y, mean, variance):
-    return jax.jit(lambda *arguments: likelihood.tilted(*arguments))(y, mean, variance)
+    found = jax.jit(lambda *arguments: likelihood.tilted(*arguments))
+    return of_one_latent(found(y, mean[None], variance[None]))
+
+
+def of_one_latent(found):
+    """Without the axis of latent functions, which log_prob does not have."""
+    return type(found)(found.log_prob, *(derivative[0] for derivative in found[1:]))
 
 
 @pytest.mark.parametrize("link", LINKS)

@@ -12,6 +12,12 @@ from fewknots.likelihoods import Bernoulli
 from fewknots.local.laplace import laplace
 from fewknots.local.model import RULES, LocalModel, latent, score
 from fewknots.local.neighbourhood import Labelled, covariances
+from fewknots.local.training import LocalRun, fit_local
+from fewknots.progress import Reporter
+from fewknots.training.schedule import Plan
+
+from ..likelihoods.sharpened import Sharpened
+from ..likelihoods.two_latent import Heteroscedastic
 
 FULL = {"laplace": "laplace", "kl": "full_kl", "ep": "ep"}
 RNG = np.random.default_rng(0)
@@ -81,6 +87,39 @@ def test_derivatives_are_those_of_the_score(rule, link):
 
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("rule", RULES)
+def test_derivative_for_the_likelihoods_own_parameter(rule):
+    scored = jax.jit(score, static_argnums=0)
+
+    def found(sharpness):
+        likelihood = Sharpened(jnp.asarray(sharpness))
+        return scored(rule, likelihood, model(4.0, 0.3, 1.3), rows(), QUERIES, ALL)
+
+    difference = float(found(1.7 + 1e-4).log_prob - found(1.7 - 1e-4).log_prob) / 2e-4
+    derivative = found(1.7).d_likelihood.sharpness
+    assert float(derivative) == pytest.approx(difference, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("learn", [True, False])
+def test_the_likelihoods_own_parameter_is_learned(learn):
+    start, likelihood = model(4.0), Sharpened(np.asarray(0.2))
+    run = LocalRun(rows(), start, likelihood, 10, "laplace", Plan("adam", 30, 40), 0, 0.0, learn)
+    found = fit_local(run, Reporter(None, 0, 1))
+    assert (float(found.model.likelihood.sharpness) > 0.22) == learn
+    assert found.posterior.likelihood is found.model.likelihood
+
+
+@pytest.mark.usefixtures("float64")
+def test_several_latent_functions_are_refused():
+    run = LocalRun(
+        rows(), model(4.0), Heteroscedastic(), 10, "kl", Plan("adam", 30, 4), 0, 0.0, True
+    )
+    with pytest.raises(ValueError, match="method='local' is derived for one latent function"):
+        fit_local(run, Reporter(None, 0, 1))
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("rule", RULES)
 def test_a_neighbour_that_is_not_there_says_nothing(rule):
     few = ALL[:, :12]
     padded = np.where(np.arange(20) < 12, ALL[:, :20], -1)
@@ -109,7 +148,7 @@ def test_hard_neighbourhoods_stay_finite(rule):
     same = Rows(np.ones((20, 3), np.float32), np.ones(20, np.float32), np.ones(20, np.float32))
     numbers = np.tile(np.arange(20), (2, 1))
     queries = np.array([[1, 1, 1], [90, 90, 90]], np.float32)
-    mean, variance = latent(rule, Bernoulli(), at, same, queries, numbers)
+    (mean,), (variance,) = latent(rule, Bernoulli(), at, same, queries, numbers)
     assert np.all(np.isfinite(mean))
     assert mean[0] > 1.0
     assert mean[1] == pytest.approx(0.0, abs=1e-3)  # nothing is known out there

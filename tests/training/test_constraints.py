@@ -191,7 +191,7 @@ def test_gradient_in_full_batch(float64):
 
 def test_gradient_jointly(float64):
     free, frozen = coordinates()
-    free = free | {"q": {"mean": RNG.normal(size=5), "lower": np.eye(5)}}
+    free = free | {"q": {"mean": RNG.normal(size=(1, 5)), "lower": np.eye(5)[None]}}
     rows = jax.tree.map(jax.numpy.asarray, ROWS)
 
     def at(free):
@@ -203,7 +203,7 @@ def test_gradient_jointly(float64):
 def test_gradient_in_rounds(float64):
     free, frozen = coordinates()
     base = steps.prior_base(5, np.dtype(np.float64))
-    q = steps.Naturals(2.0 * np.eye(5), RNG.normal(size=5))
+    q = steps.Naturals(2.0 * np.eye(5)[None], RNG.normal(size=(1, 5)))
     rows = summation.MemorySums(ROWS, np.dtype(np.float64), Shape.for_rows(len(X)))
 
     def at(free):

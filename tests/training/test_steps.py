@@ -26,7 +26,7 @@ JITTER = 1e-6
 def random_naturals():
     root = RNG.normal(size=(M, 2 * M))
     precision = np.eye(M) + root @ root.T
-    return Naturals(precision, precision @ RNG.normal(size=M))
+    return Naturals(precision[None], (precision @ RNG.normal(size=M))[None])
 
 
 def one_step(optimizer, q, base, chosen, natural=1.0, gradient=0.0, dtype=np.float64):
@@ -51,7 +51,7 @@ def one_step(optimizer, q, base, chosen, natural=1.0, gradient=0.0, dtype=np.flo
 def bound(model, mean, factor, base):
     """Eq. (klsparse) with q measured against `base`, by autodiff-able plain formulas."""
     features, _ = project(model.kernel, model.Z, jnp.asarray(ROWS.X), JITTER)
-    q = WhitenedGaussian(mean, factor, 2.0 * jnp.linalg.slogdet(factor)[1])
+    q = WhitenedGaussian(mean, factor, 2.0 * jnp.sum(jnp.linalg.slogdet(factor)[1]))
     terms = look(features, q, model.likelihood, jax.tree.map(jnp.asarray, ROWS)).terms
     return jnp.sum(terms.log_prob) - steps.divergence(q, base)
 
@@ -61,19 +61,19 @@ def test_a_whole_step_lands_on_the_sum_over_rows(float64):
     q, base = random_naturals(), steps.prior_base(M, np.dtype(np.float64))
     new, value, finite = one_step("natural_gradient", q, base, np.arange(N))
     features, _ = project(MODEL.kernel, MODEL.Z, jnp.asarray(X), JITTER)
-    S = np.linalg.inv(q.precision)
-    factor = np.linalg.cholesky(S).T
-    m = S @ q.linear
+    S = np.linalg.inv(q.precision[0])
+    factor = np.linalg.cholesky(S).T[None]
+    m = (S @ q.linear[0])[None]
     belief = look(
         features,
         WhitenedGaussian(m, factor, jnp.linalg.slogdet(S)[1]),
         MODEL.likelihood,
         jax.tree.map(jnp.asarray, ROWS),
     )
-    A, b = np.asarray(features.explained), np.asarray(belief.terms.curvature)
-    np.testing.assert_allclose(new.q.precision, np.eye(M) + A.T @ (b[:, None] * A), rtol=1e-9)
-    linear = A.T @ (np.asarray(belief.terms.slope) + b * np.asarray(belief.mean))
-    np.testing.assert_allclose(new.q.linear, linear, rtol=1e-9)
+    A, b = np.asarray(features.explained), np.asarray(belief.terms.curvature[0])
+    np.testing.assert_allclose(new.q.precision[0], np.eye(M) + A.T @ (b[:, None] * A), rtol=1e-9)
+    linear = A.T @ (np.asarray(belief.terms.slope[0]) + b * np.asarray(belief.mean[0]))
+    np.testing.assert_allclose(new.q.linear[0], linear, rtol=1e-9)
     np.testing.assert_allclose(value, bound(MODEL, m, factor, base), rtol=1e-9)
     assert finite
 
@@ -91,11 +91,12 @@ def test_minibatches_are_unbiased(float64):
 
 def test_the_divergence_is_that_between_two_gaussians(float64):
     p, q = random_naturals(), random_naturals()
-    S, S0 = np.linalg.inv(q.precision), np.linalg.inv(p.precision)
-    m, m0 = S @ q.linear, S0 @ p.linear
+    precision = p.precision[0]
+    S, S0 = np.linalg.inv(q.precision[0]), np.linalg.inv(precision)
+    m, m0 = S @ q.linear[0], S0 @ p.linear[0]
     want = 0.5 * (
-        np.trace(p.precision @ S)
-        + (m - m0) @ p.precision @ (m - m0)
+        np.trace(precision @ S)
+        + (m - m0) @ precision @ (m - m0)
         - M
         + np.linalg.slogdet(S0)[1]
         - np.linalg.slogdet(S)[1]
@@ -120,7 +121,7 @@ def test_gradient_steps_follow_the_gradient(start, float64):
     @jax.jit
     def value(at):
         free, triangle = at
-        return bound(decode(free, frozen), triangle.mean, triangle.lower.T, base)
+        return bound(decode(free, frozen), triangle.mean, triangle.lower.mT, base)
 
     flat, unflatten = jax.flatten_util.ravel_pytree(at)
     slopes = jax.flatten_util.ravel_pytree(found)[0]
@@ -136,7 +137,7 @@ def test_gradient_steps_follow_the_gradient(start, float64):
 
 def test_a_wide_precision_keeps_small_directions(float64):
     """Λ of 1e9 rows in float64 beside float32 data: its directions of size 1 survive."""
-    q = Naturals(np.diag([1e9, 1e9, 1.0, 1.0, 1.0]), np.zeros(M))
+    q = Naturals(np.diag([1e9, 1e9, 1.0, 1.0, 1.0])[None], np.zeros((1, M)))
     base = steps.prior_base(M, np.dtype(np.float64))
     new, _, finite = one_step(
         "natural_gradient", q, base, np.arange(N), natural=1e-6, dtype=np.float32
@@ -144,7 +145,7 @@ def test_a_wide_precision_keeps_small_directions(float64):
     assert finite
     assert new.q.precision.dtype == jnp.float64
     assert jax.tree.leaves(new.free)[0].dtype == jnp.float32
-    np.testing.assert_allclose(np.linalg.eigvalsh(new.q.precision)[:3], 1.0, rtol=1e-3)
+    np.testing.assert_allclose(np.linalg.eigvalsh(new.q.precision[0])[:3], 1.0, rtol=1e-3)
     assert steps.precision_dtype(1e9, np.dtype(np.float32)) == np.float64
     assert steps.precision_dtype(1e5, np.dtype(np.float32)) == np.float32
 
@@ -158,5 +159,6 @@ def test_q_by_its_triangle_is_the_same_q(float64):
         steps.gaussian(jax.tree.map(jnp.asarray, held), np.float64) for held in (q, triangle)
     )
     np.testing.assert_allclose(one.mean, other.mean, rtol=1e-9)
-    np.testing.assert_allclose(one.factor.T @ one.factor, other.factor.T @ other.factor, rtol=1e-9)
+    S, again = (held.factor.mT @ held.factor for held in (one, other))
+    np.testing.assert_allclose(S, again, rtol=1e-9)
     np.testing.assert_allclose(one.log_det, other.log_det, rtol=1e-10)

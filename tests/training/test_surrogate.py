@@ -33,7 +33,7 @@ def in_float64():
 
 def random_q(size=M):
     root = np.eye(size) + 0.3 * RNG.normal(size=(size, size))
-    return Naturals(root @ root.T + 3.0 * np.eye(size), RNG.normal(size=size))
+    return Naturals((root @ root.T + 3.0 * np.eye(size))[None], RNG.normal(size=(1, size)))
 
 
 FREE, FROZEN = encode(MODEL, Learned(True, True, False))
@@ -101,7 +101,8 @@ def test_its_gradient_is_that_of_its_value():
 def test_the_term_for_function_values_is_the_expectation_it_stands_for():
     """T = E[h̃ᵀf - ½ fᵀH̃f] over f = f(Z_k), by its mean and covariance written out."""
     H = RNG.normal(size=(M, M))
-    values = FunctionValues(X[10 : 10 + M], np.asarray(1e-6), H + H.T, RNG.normal(size=M))
+    H, h = H + H.T, RNG.normal(size=M)
+    values = FunctionValues(X[10 : 10 + M], np.asarray(1e-6), H[None], h[None])
     place = elsewhere()
     along = carried(values, place.free, FROZEN, BASE, place.q, JITTER)
     kernel, Z, _ = decode(place.free, FROZEN)
@@ -109,13 +110,14 @@ def test_the_term_for_function_values_is_the_expectation_it_stands_for():
     K = np.asarray(kernel(Z, Z))
     L = np.linalg.cholesky(K + JITTER * K[0, 0] * np.eye(M))
     A = np.linalg.solve(L, (np.asarray(kernel(points, Z)) + 1e-6 * np.eye(M)).T).T
-    S = np.linalg.inv(place.q.precision)
-    m = S @ place.q.linear
+    S = np.linalg.inv(place.q.precision[0])
+    m = S @ place.q.linear[0]
     mean, covariance = A @ m, np.asarray(kernel(points, points)) + A @ (S - np.eye(M)) @ A.T
-    expected = values.linear @ mean
-    expected -= 0.5 * (np.trace(values.quadratic @ covariance) + mean @ values.quadratic @ mean)
+    expected = h @ mean
+    expected -= 0.5 * (np.trace(H @ covariance) + mean @ H @ mean)
     changed, prior = along.base.naturals, BASE.naturals
-    information, linear = changed.precision - prior.precision, changed.linear - prior.linear
+    information = changed.precision[0] - prior.precision[0]
+    linear = changed.linear[0] - prior.linear[0]
     found = linear @ m - 0.5 * np.sum(information * (S + np.outer(m, m))) + float(along.value)
     assert found == pytest.approx(expected, rel=1e-5)
 

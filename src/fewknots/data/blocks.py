@@ -24,7 +24,9 @@ def map_blocks(
     call: int,
     sizes: Sequence[int] = BLOCK_SIZES,
 ) -> tuple[np.ndarray, ...]:
-    """Apply `function`, which returns a tuple of arrays, to the arrays' rows block by block.
+    """Apply `function` to the arrays' rows block by block.
+
+    It returns a tuple of arrays whose last axis are the rows.
 
     Every block has one of a few sizes, the last one filled up with copies of its first row, so
     memory and compilations do not grow with the number of rows. `call` says what it costs to call
@@ -36,9 +38,9 @@ def map_blocks(
     results: list[np.ndarray] = []
     for rows in row_slices(n_rows, size):
         parts = [np.asarray(p) for p in function(*(padded(array[rows], size) for array in arrays))]
-        results = results or [np.empty((n_rows, *part.shape[1:]), part.dtype) for part in parts]
+        results = results or [np.empty((*part.shape[:-1], n_rows), part.dtype) for part in parts]
         for result, part in zip(results, parts, strict=True):
-            result[rows] = part[: rows.stop - rows.start]
+            result[..., rows] = part[..., : rows.stop - rows.start]
     return tuple(results)
 
 

@@ -294,11 +294,17 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         other._take_in(fitted._replace(iterations=now.iteration), fit_plan, history)
         return other
 
-    def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-        """Mean and variance of the latent function f at each row."""
+    def predict_latent(
+        self, X: Any
+    ) -> tuple[Float[np.ndarray, "N ..."], Float[np.ndarray, "N ..."]]:
+        """Mean and variance of the latent function f at each row.
+
+        If the likelihood has several latent functions, with a column for each.
+        """
         rows = self._rows(X)
         with on_device(self.device):
-            return prediction.marginals(self.posterior_, self._standardiser, rows)
+            mean, variance = prediction.marginals(self.posterior_, self._standardiser, rows)
+        return (mean[0], variance[0]) if len(mean) == 1 else (mean.T, variance.T)
 
     def _rows(self, X: Any) -> Float[np.ndarray, "N D"]:
         """New rows, checked against those of the fit."""

@@ -13,6 +13,7 @@ from ..distributed.collections import is_dask
 from ..exceptions import ModelFileError
 from ..export import to_onnx
 from ..files.container import shown
+from ..files.header_values import decode_array
 from ..inducing import automatic_count
 from ..likelihoods import LINKS, Bernoulli
 from ..local.method import Local
@@ -412,7 +413,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     def _targets_header(self, encode_array) -> dict[str, Any]:
         return {"likelihood": self._likelihood.link, "classes": encode_array(self.classes_)}
 
-    def _restore_targets(self, header: dict[str, Any], decode_array) -> None:
+    def _restore_targets(self, header: dict[str, Any], known) -> None:
         if header["likelihood"] not in LINKS:
             raise ModelFileError(f"unknown likelihood {shown(header['likelihood'])}.")
         self._likelihood = Bernoulli(header["likelihood"])

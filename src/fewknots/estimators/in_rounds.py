@@ -100,9 +100,9 @@ def _start_from_sample(
     short = replace(problem, max_iter=_SAMPLE_ITERATIONS)
     fitted = fit_collapsed(short, _Silent(reporter))
     factor, mean = np.asarray(fitted.held.q.factor), np.asarray(fitted.held.q.mean)
-    precision = np.linalg.inv(factor.T @ factor)
+    precision = np.linalg.inv(factor.mT @ factor)
     times = summation.total_weight / float(np.sum(rows.weights))
     prior = start.base.naturals.precision
     # The sample's rows stand for all: what they say counts that many times.
-    q = Naturals(prior + times * (precision - prior), times * (precision @ mean))
+    q = Naturals(prior + times * (precision - prior), times * (precision @ mean[..., None])[..., 0])
     return Start(fitted.model, q, start.base)

@@ -17,6 +17,7 @@ from ..inference.regression import SVI, Exact, Titsias
 from ..inference.sparse_kl import SparseKL
 from ..inference.sparse_mean_field import SparseMeanField
 from ..inference.two_stage import TwoStage
+from ..likelihoods import Gaussian, Likelihood
 from ..local.method import Local
 from ..optimize import lbfgsb, scg
 from ..progress import Report
@@ -39,7 +40,13 @@ CLASSIFICATION: dict[str, Callable[..., AnyMethod]] = {
     "ivm": IVM,
     "local": Local,
 }
-REGRESSION: dict[str, Callable[..., Method]] = {"exact": Exact, "titsias": Titsias, "svi": SVI}
+REGRESSION: dict[str, Callable[..., Method]] = {
+    "exact": Exact,
+    "titsias": Titsias,
+    "svi": SVI,
+    "full_kl": FullKL,
+    "sparse_kl": SparseKL,
+}
 ROUNDS = "rounds"
 OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg", ROUNDS, *STOCHASTIC)
 MOST_ROWS_FULL_BATCH = 20_000  # above, minibatches reach the same bound sooner
@@ -105,8 +112,13 @@ def _check_has_q(method: AnyMethod, optimizer: str) -> None:
         )
 
 
-def plan_to_regress(name: str) -> FitPlan:
-    """The Gaussian limiting cases: "svi" is the one that searches for q(u)."""
+def plan_to_regress(name: str, likelihood: Likelihood) -> FitPlan:
+    """The Gaussian limiting cases, and the bounds for any likelihood; "svi" searches for q(u)."""
+    if name in ("exact", "titsias") and not isinstance(likelihood, Gaussian):
+        raise ValueError(
+            f"method={name!r} is for Gaussian noise, and the likelihood is "
+            f"{type(likelihood).__name__}. Use method='sparse_kl' or 'full_kl'."
+        )
     train = fit_jointly if name == "svi" else fit_collapsed
     return FitPlan(REGRESSION[name](), train)
 

@@ -218,7 +218,10 @@ def update(
 def learned_of(estimator: Any, model: Model) -> Learned:
     """What of the model training in steps or rounds may move."""
     constraints = constraints_of(as_kernel(estimator.kernel), model.kernel)
-    return Learned(bool(estimator.learn_kernel), bool(estimator.learn_inducing), False, constraints)
+    of_likelihood = bool(getattr(estimator, "learn_noise", True))
+    return Learned(
+        bool(estimator.learn_kernel), bool(estimator.learn_inducing), of_likelihood, constraints
+    )
 
 
 def problem_of(
@@ -261,14 +264,14 @@ def naturals_of(warm: Warm, jitter: float) -> Naturals:
     T = posterior.projection.astype(np.float64) @ L
     # 1 - s is held rounded: where the data said nearly everything, s is known to that.
     rounding = float(np.finfo(posterior.shrink.dtype).eps)
-    s = np.maximum(1.0 - posterior.shrink.astype(np.float64), rounding)
-    return Naturals((T / s[:, None]).T @ T, T.T @ (posterior.mean / s))
+    s = np.maximum(1.0 - posterior.shrink.astype(np.float64), rounding)[..., None]
+    return Naturals((T / s).mT @ T, (T.mT @ (posterior.mean[..., None] / s))[..., 0])
 
 
 def start_of(model: Model, jitter: float, wide: np.dtype, warm: Warm | None) -> Start:
     """From the prior, or from what is known."""
     assert model.Z is not None
-    base = prior_base(len(model.Z), wide)
+    base = prior_base(len(model.Z), wide, model.likelihood.n_latent)
     q = base.naturals
     if warm is not None and isinstance(warm.posterior, GaussianPosterior):
         with computing_in(np.dtype(np.float64)):

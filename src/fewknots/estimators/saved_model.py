@@ -17,16 +17,15 @@ from ..exceptions import ModelFileError
 from ..files import container, model_format
 from ..files.container import shown
 from ..files.header_values import (
-    KernelClasses,
+    KnownClasses,
     check_fitted,
     classes_in,
     decode_arguments,
-    decode_array,
     decode_kernel,
     encode_arguments,
     encode_array,
     encode_kernel,
-    kernel_classes,
+    known_classes,
     named,
     value_of,
 )
@@ -58,14 +57,15 @@ def loadable(*classes: "type[GPEstimator]") -> None:
 
 def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
     """Write a fitted estimator to one file."""
-    restore = partial(restored, known=known_kernels(estimator))
+    restore = partial(restored, known=classes_of(estimator))
     model_format.write(path, type(estimator), *contents(estimator), restore)
 
 
-def known_kernels(estimator: "GPEstimator") -> KernelClasses:
-    """Fewknots' kernels and those of the estimator, which `load` will be given, too."""
+def classes_of(estimator: "GPEstimator") -> KnownClasses:
+    """Fewknots' classes and those of the estimator, which `load` will be given, too."""
+    kernels = classes_in(estimator.kernel) | classes_in(estimator.kernel_)
     try:
-        return kernel_classes(classes_in(estimator.kernel) | classes_in(estimator.kernel_))
+        return known_classes(kernels, {type(estimator._likelihood)})
     except ValueError as error:
         raise ValueError(f"this model cannot be saved: {error}") from error
 
@@ -101,7 +101,7 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
 
 
 def restored(
-    header: container.Header, arrays: container.Arrays, known: KernelClasses
+    header: container.Header, arrays: container.Arrays, known: KnownClasses
 ) -> "GPEstimator":
     """The estimator that header and arrays hold, nothing of them taken on trust."""
     cls = named("estimator", header["estimator"], _ESTIMATORS)
@@ -126,7 +126,11 @@ def restored(
     check_fitted(estimator.kernel_, n_features)
     estimator.posterior_ = _restore_posterior(header, arrays, estimator.kernel_)
     set_points(estimator)
-    estimator._restore_targets(header["targets"], decode_array)
+    estimator._restore_targets(header["targets"], known)
+    if isinstance(estimator.posterior_, GaussianPosterior | MixturePosterior):
+        n_latent, found = estimator._likelihood.n_latent, len(estimator.posterior_.shrink)
+        if n_latent != found:
+            raise ModelFileError(f"its posterior has {found} latent functions, not {n_latent}.")
     training = header["training"]
     estimator.method_ = value_of(training, "method", str)
     estimator.log_evidence_ = value_of(training, "log_evidence", float)
@@ -159,15 +163,23 @@ def _restore_posterior(header, arrays, kernel: Kernel) -> Posterior:
         raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
     if cls is LocalPosterior:
         return _restore_local(header, arrays, kernel)
-    shapes = {
-        "points": (len(points), header["n_features"]),
-        "projection": (len(points), len(points)),
-        "shrink": (len(points),),
+    if header["format"] == 1:  # which knew one latent function, and no axis for it
+        axes = {"projection": 0, "mean": 0, "means": 1, "shrink": 0}
+        arrays = arrays | {
+            name: np.expand_dims(arrays[name], axis)
+            for part, axis in axes.items()
+            if (name := f"posterior.{part}") in arrays
+        }
+    L, M = len(arrays["posterior.shrink"]), len(points)
+    shapes: dict[str, tuple[int, ...]] = {
+        "points": (M, header["n_features"]),
+        "projection": (L, M, M),
+        "shrink": (L, M),
     }
     if cls is MixturePosterior:
-        shapes["means"] = (len(arrays["posterior.means"]), len(points))
+        shapes["means"] = (len(arrays["posterior.means"]), L, M)
     else:
-        shapes["mean"] = (len(points),)
+        shapes["mean"] = (L, M)
     parts = {
         k: checked_array(arrays, f"posterior.{k}", dtype, shape) for k, shape in shapes.items()
     }

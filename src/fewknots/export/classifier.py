@@ -80,8 +80,8 @@ def _marginals(
     """
     check_hooks(posterior.kernel, posterior.points)
     arrays = {name: array.astype(np.float64) for name, array in posterior.arrays().items()}
-    shrink, projection = arrays["shrink"], arrays["projection"]
-    means = np.atleast_2d(arrays["means" if "means" in arrays else "mean"])
+    shrink, projection = arrays["shrink"][0], arrays["projection"][0]  # two classes: L = 1
+    means = arrays["means"][:, 0] if isinstance(posterior, MixturePosterior) else arrays["mean"]
     w = (means @ projection).T
     B = np.sqrt(np.abs(shrink))[:, None] * projection
     graph = X.graph

@@ -1,7 +1,7 @@
-"""Arguments, kernels and small arrays as JSON, and back with nothing taken on trust.
+"""Arguments, kernels, likelihoods and small arrays as JSON, and back with nothing taken on trust.
 
-Kernels are looked up by name in a table of classes, fewknots' own and those that the user passes to
-`load`, and dtypes must be ones that this module writes.
+Kernels and likelihoods are looked up by name in tables of classes, fewknots' own and those that the
+user passes to `load`, and dtypes must be ones that this module writes.
 What a file says about sizes is compared with what it holds before anything of that size is made.
 """
 
@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,15 +17,23 @@ from ..exceptions import ModelFileError
 from ..kernels import KERNELS, Kernel, Product, Sum
 from ..kernels.combine import Pair
 from ..kernels.constraints import CONSTRAINTS, Constraint
-from ..kernels.fields import ColumnChoice, Positive, Setting
+from ..likelihoods import LIKELIHOODS, Likelihood
+from ..numerics.fields import ColumnChoice, Positive, Setting, checked_parameter
 from .container import shown
 
-KernelClasses = Mapping[str, type[Kernel]]
-_OWN_KERNELS: KernelClasses = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
+_OWN_KERNELS = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
+_OWN_LIKELIHOODS = {cls.__name__: cls for cls in LIKELIHOODS.values()}
 _MOST_KERNEL_PARTS = 100  # sums and products included: they nest, and so do calls
 _DATE_DTYPE = re.compile(r"<[mM]8\[\d{0,4}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 _ARRAY_DTYPE = re.compile(rf"\|b1|[<|][iu][1248]|<f[248]|<U\d{{1,6}}|object|{_DATE_DTYPE.pattern}")
 _LARGEST_ARRAY = 256 * 2**20  # bytes: what the longest header of the shortest numbers makes
+
+
+class KnownClasses(NamedTuple):
+    """Which names a file may hold, and what they mean."""
+
+    kernels: Mapping[str, type[Kernel]]
+    likelihoods: Mapping[str, type[Likelihood]]
 
 
 # --- to JSON --------------------------------------------------------------------------------------
@@ -58,18 +66,33 @@ def encode_kernel(kernel: Kernel) -> dict[str, Any]:
     return {"class": type(kernel).__name__, "fields": fields}
 
 
-def kernel_classes(kernels: Iterable[type[Kernel]]) -> KernelClasses:
+def encode_likelihood(likelihood: Likelihood) -> dict[str, Any]:
+    """A likelihood's class and fields."""
+    fields = {name: _encode(getattr(likelihood, name)) for name in likelihood.roles}
+    return {"class": type(likelihood).__name__, "fields": fields}
+
+
+def known_classes(
+    kernels: Iterable[type[Kernel]] = (), likelihoods: Iterable[type[Likelihood]] = ()
+) -> KnownClasses:
     """Fewknots' own classes and these by their names, each of which must mean one class."""
-    known = dict(_OWN_KERNELS)
-    for cls in kernels:
-        if not (isinstance(cls, type) and issubclass(cls, Kernel)):
-            raise TypeError(f"kernels must hold classes of kernels, got {cls!r}.")
+    return KnownClasses(
+        _with_names("kernel", _OWN_KERNELS, kernels, Kernel),
+        _with_names("likelihood", _OWN_LIKELIHOODS, likelihoods, Likelihood),
+    )
+
+
+def _with_names(what: str, own: Mapping[str, Any], others: Iterable[Any], base: type) -> Any:
+    known = dict(own)
+    for cls in others:
+        if not (isinstance(cls, type) and issubclass(cls, base)):
+            raise TypeError(f"{what}s must hold classes of {what}s, got {cls!r}.")
         if known.setdefault(cls.__name__, cls) is not cls:
             other = known[cls.__name__]
             raise ValueError(
-                f"fewknots has no kernel {cls.__qualname__} of {cls.__module__} but another one of "
+                f"fewknots has no {what} {cls.__qualname__} of {cls.__module__} but another one of "
                 f"that name, {other.__qualname__} of {other.__module__}. A file holds no more than "
-                "a kernel's name: rename your class."
+                f"a {what}'s name: rename your class."
             )
     return known
 
@@ -102,6 +125,8 @@ def _encode(value: Any) -> Any:
     """JSON for what constructor arguments may be; other things say so by name."""
     if isinstance(value, Kernel):
         return {"kernel": encode_kernel(value)}
+    if isinstance(value, Likelihood):
+        return {"likelihood": encode_likelihood(value)}
     if isinstance(value, Constraint):
         return {"constraint": {"class": type(value).__name__, "fields": vars(value)}}
     if isinstance(value, dict):
@@ -118,22 +143,16 @@ def _encode(value: Any) -> Any:
 # --- and back -------------------------------------------------------------------------------------
 
 
-def decode_arguments(encoded: dict[str, Any], known: KernelClasses) -> dict[str, Any]:
+def decode_arguments(encoded: dict[str, Any], known: KnownClasses) -> dict[str, Any]:
     """Constructor arguments as they were."""
     return {name: _decode(value, known) for name, value in encoded.items()}
 
 
-def decode_kernel(encoded: Any, known: KernelClasses) -> Kernel:
+def decode_kernel(encoded: Any, known: KnownClasses) -> Kernel:
     """A kernel whose parts are kernels; its parameters are still to be checked."""
     if _count_encoded_parts(encoded) > _MOST_KERNEL_PARTS:
         raise ModelFileError(f"its kernel has more than {_MOST_KERNEL_PARTS} parts.")
-    name = encoded["class"]
-    if not isinstance(name, str) or name not in known:
-        raise ModelFileError(
-            f"this fewknots has no kernel {shown(name)}. If it is a class of your own, name it: "
-            "fewknots.load(path, kernels=[ThatClass])."
-        )
-    cls = known[name]
+    cls = _class_of("kernel", encoded["class"], known.kernels)
     fields = {name: _decode(value, known) for name, value in encoded["fields"].items()}
     for name, value in fields.items():
         if isinstance(cls.roles.get(name), ColumnChoice) and value is not None:
@@ -142,6 +161,28 @@ def decode_kernel(encoded: Any, known: KernelClasses) -> Kernel:
     if isinstance(kernel, Pair) and not all(isinstance(k, Kernel) for k in (kernel.k1, kernel.k2)):
         raise ModelFileError(f"a part of its {cls.__name__} is not a kernel.")
     return kernel
+
+
+def decode_likelihood(encoded: Any, known: KnownClasses) -> Likelihood:
+    """A likelihood; a parameter that is None, of one that was never fitted, stays None."""
+    cls = _class_of("likelihood", encoded["class"], known.likelihoods)
+    fields = {name: _decode(value, known) for name, value in encoded["fields"].items()}
+    for name, role in cls.roles.items():
+        value, label = fields.get(name), f"{cls.__name__}.{name}"
+        if isinstance(role, Positive) and value is not None:
+            checked_parameter(label, value, None, None)
+        elif isinstance(role, Setting) and type(value) is not role.kind:
+            raise ModelFileError(f"{label} is {shown(value)}, not a {role.kind.__name__}.")
+    return cls(**fields)
+
+
+def _class_of(what: str, name: Any, known: Mapping[str, Any]) -> Any:
+    if not isinstance(name, str) or name not in known:
+        raise ModelFileError(
+            f"this fewknots has no {what} {shown(name)}. If it is a class of your own, name it: "
+            f"fewknots.load(path, {what}s=[ThatClass])."
+        )
+    return known[name]
 
 
 def decode_array(encoded: dict[str, Any]) -> np.ndarray:
@@ -193,11 +234,13 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, float) or getattr(value, "dtype", np.dtype(bool)).kind == "f"
 
 
-def _decode(encoded: Any, known: KernelClasses) -> Any:
+def _decode(encoded: Any, known: KnownClasses) -> Any:
     if not isinstance(encoded, dict):
         return encoded
     if "kernel" in encoded:
         return decode_kernel(encoded["kernel"], known)
+    if "likelihood" in encoded:
+        return decode_likelihood(encoded["likelihood"], known)
     if "constraint" in encoded:
         constraint = encoded["constraint"]
         return named("constraint", constraint["class"], CONSTRAINTS)(**constraint["fields"])

@@ -16,7 +16,7 @@ from ..version import __version__
 from . import container
 from .container import Arrays, Header, shown
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: the arrays of a Gaussian posterior have an axis for latent functions
 _MALFORMED = (
     KeyError,
     TypeError,

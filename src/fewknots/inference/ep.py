@@ -19,10 +19,10 @@ takes out one copy: exact for whole numbers. Below 1 the cavity need not exist.
 
 | symbol     | name here            | shape |
 |------------|----------------------|-------|
-| b, g       | sites.*, all copies  | N     |
-| μ, σ²      | belief.*             | N     |
-| μ₋, σ₋²    | cavity.*             | N     |
-| 1 - bσ²    | left                 | N     |
+| b, g       | sites.*, all copies  | 1×N   |
+| μ, σ²      | belief.*             | 1×N   |
+| μ₋, σ₋²    | cavity.*             | 1×N   |
+| 1 - bσ²    | left                 | 1×N   |
 
 Cost: parallel, one pass of the prior a sweep (O(N³) or O(NM²)); sequential, the same order in N
 rank-one steps, fewer sweeps.
@@ -149,7 +149,7 @@ def look(prior: EpPrior, sites: Sites, likelihood: Likelihood, rows: Rows) -> Pr
     site = 0.5 * (
         jnp.log(cavity.left) + (2 * mean * g - b * mean**2 - g**2 * variance) / cavity.left
     )
-    evidence = log_partition(belief, sites) + rows.weights @ (tilted.log_prob - site)
+    evidence = log_partition(belief, sites) + rows.weights @ (tilted.log_prob - site[0])
     one = _site(tilted, cavity)
     targets = Sites(rows.weights * one.precision, rows.weights * one.linear)
     change = _distance(sites, targets, belief)
@@ -180,15 +180,17 @@ def _sequential(prior, now: Propagated, likelihood, rows: Rows) -> Sites:
     def revise(n, state):
         running, sites = state
         seen = prior.direction(running, n)
-        b, g = sites.precision[n], sites.linear[n]
+        b, g = sites.precision[0, n], sites.linear[0, n]
         weight = rows.weights[n]
         copies = jnp.where(weight > 0, weight, 1.0)
         passed = 1.0 / (1.0 + b * seen.unexplained)
         mean = passed * (seen.mean + seen.unexplained * g)
         variance = passed * (seen.unexplained + passed * seen.variance)
         cavity = _cavity(mean, variance, b / copies, g / copies)
-        tilted = likelihood.tilted(rows.y[n][None], cavity.mean[None], cavity.variance[None])
-        one = _site(Tilted(*(moment[0] for moment in tilted)), cavity)
+        tilted = likelihood.tilted(
+            rows.y[n][None], cavity.mean[None, None], cavity.variance[None, None]
+        )
+        one = _site(Tilted(*(moment.reshape(()) for moment in tilted)), cavity)
         new_b, new_g = weight * one.precision, weight * one.linear
         new_passed = 1.0 / (1.0 + new_b * seen.unexplained)
         more_b = new_b * new_passed - b * passed
@@ -198,7 +200,7 @@ def _sequential(prior, now: Propagated, likelihood, rows: Rows) -> Sites:
             running.mean + seen.column * ((more_g - more_b * seen.mean) * shrink),
             running.covariance - (more_b * shrink) * jnp.outer(seen.column, seen.column),
         )
-        sites = Sites(sites.precision.at[n].set(new_b), sites.linear.at[n].set(new_g))
+        sites = Sites(sites.precision.at[0, n].set(new_b), sites.linear.at[0, n].set(new_g))
         return running, sites
 
     running = prior.start_sweep(now.belief)

@@ -9,8 +9,8 @@ same rule (rules.py) and the same solver with the full prior in place of the spa
 | symbol | name here         | shape |
 |--------|-------------------|-------|
 | K      | prior.covariance  | N×N   |
-| b, g   | found.sites       | N, N  |
-| μ, σ²  | belief.mean, variance | N, N |
+| b, g   | found.sites       | L×N   |
+| μ, σ²  | belief.mean, variance | L×N |
 
 Cost: O(N³) a pass, memory O(N²).
 """
@@ -37,6 +37,7 @@ class FullKL(OverRows):
     name = "full_kl"
     is_bound = True
     weights = "any"
+    several_latent = True
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         prior, pullback = FullPrior.over(kernel, rows.X)

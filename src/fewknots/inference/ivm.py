@@ -65,17 +65,17 @@ def choose_rows(kernel: Kernel, likelihood: Likelihood, rows: Rows, count: int) 
         chosen: Chosen
 
     def take(i, state: FilterState) -> FilterState:
-        tilted = likelihood.tilted(y, state.mean, state.variance)
-        reduction = -0.5 * jnp.log1p(-tilted.curvature * state.variance)
+        tilted = likelihood.tilted(y, state.mean[None], state.variance[None])
+        reduction = -0.5 * jnp.log1p(-tilted.curvature[0] * state.variance)
         n = jnp.argmax(jnp.where(state.left, reduction, -jnp.inf))
-        slope, c = tilted.slope[n], tilted.curvature[n]
+        slope, c = tilted.slope[0, n], tilted.curvature[0, n]
         kept = 1.0 - state.variance[n] * c
         s = kernel(X, X[n][None])[:, 0] - state.columns @ state.columns[n]
         chosen = Chosen(
             state.chosen.indices.at[i].set(n),
             Sites(
-                state.chosen.sites.precision.at[i].set(c / kept),
-                state.chosen.sites.linear.at[i].set((slope + c * state.mean[n]) / kept),
+                state.chosen.sites.precision.at[0, i].set(c / kept),
+                state.chosen.sites.linear.at[0, i].set((slope + c * state.mean[n]) / kept),
             ),
             state.chosen.log_evidence + tilted.log_prob[n],
         )
@@ -89,7 +89,7 @@ def choose_rows(kernel: Kernel, likelihood: Likelihood, rows: Rows, count: int) 
 
     nothing = Chosen(
         jnp.zeros(count, int),
-        Sites(jnp.zeros(count, y.dtype), jnp.zeros(count, y.dtype)),
+        jax.tree.map(jnp.asarray, prior_sites(count, y.dtype)),
         jnp.zeros((), y.dtype),
     )
     start = FilterState(
@@ -112,7 +112,7 @@ class IVM(OverRows):
     OPTIONS: ClassVar = {"revisits": bool}
     revisits: bool = True
 
-    def start(self, rows):
+    def start(self, rows, n_latent=1):
         return Filtered(prior_sites(len(rows.y), rows.y.dtype), rows.y.dtype.type(0))
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:

@@ -46,16 +46,17 @@ class Laplace(OverRows):
         found = solve_sites(prior, Mode(likelihood), rows, memory, *budget)
         sites, belief = found.sites, found.belief
         evidence = found.objective - 0.5 * belief.log_det
-        slope = sites.linear - sites.precision * belief.mean
-        bend = rows.weights * likelihood.at(rows.y, belief.mean).curvature_slope
-        s = -0.5 * belief.variance * bend
-        covariance_s = prior.posterior_covariance(belief) @ s
-        t = s - sites.precision * covariance_s
+        precision, variance = sites.precision[0], belief.variance[0]
+        slope = sites.linear[0] - precision * belief.mean[0]
+        bend = rows.weights * likelihood.at(rows.y, belief.mean).curvature_slope[0]
+        s = -0.5 * variance * bend
+        covariance_s = prior.posterior_covariance(belief)[0] @ s
+        t = s - precision * covariance_s
         through_mode = 0.5 * (jnp.outer(t, slope) + jnp.outer(slope, t))
 
         def of_likelihood(likelihood):
             at = likelihood.at(jnp.asarray(rows.y), belief.mean)
-            terms = at.log_prob - 0.5 * belief.variance * at.curvature + covariance_s * at.slope
+            terms = at.log_prob - 0.5 * variance * at.curvature[0] + covariance_s * at.slope[0]
             return rows.weights @ terms
 
         return Evaluated(

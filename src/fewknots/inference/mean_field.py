@@ -44,6 +44,7 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from ..numerics.linalg import precision_factor
 from ..numerics.normal import lower_tail
+from ..posterior import MixturePosterior
 from .features import FeatureCotangents, Features
 from .method import Evaluated, HeldByRows, OverRows, without_jitter
 from .natural_gradient import rounding
@@ -224,7 +225,7 @@ class Factors(NamedTuple):
     y: Float[Array, " N"]
     from_g: Float[Array, "M N"]
 
-    def sampled_means(self) -> Float[np.ndarray, "S M"]:
+    def sampled_means(self) -> Float[np.ndarray, "S 1 M"]:
         """The posterior's mean for samples of g, drawn by the inverse of each factor's cdf.
 
         With z = y a/σ̃ and u uniform, yg/σ̃ = z - Φ⁻¹(u Φ(z)), in logarithms so that no tail is
@@ -234,7 +235,7 @@ class Factors(NamedTuple):
         z = y * centre / sigma
         log_uniform = -np.random.default_rng(0).exponential(size=(_SAMPLES, len(y)))
         g = y * sigma * (z - ndtri_exp(log_uniform + log_ndtr(z)))
-        return (g @ from_g.T).astype(self.centre.dtype)
+        return (g @ from_g.T)[:, None].astype(self.centre.dtype)
 
 
 @dataclass(frozen=True)
@@ -247,14 +248,14 @@ class MeanField(OverRows):
     OPTIONS: ClassVar = {"predictor": ("gaussian", "monte_carlo")}
     predictor: Predictor = "gaussian"
 
-    def start(self, rows):
+    def start(self, rows, n_latent=1):
         return np.zeros_like(rows.y)
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         full, pullback = FullPrior.over(kernel, rows.X)
         prior = DenseNoisyPrior.of(full.covariance)
         found = solve_mean_field(prior, rows.y, memory, *budget)
-        regression = full.belief(Sites(jnp.ones_like(found.mean), found.mean))
+        regression = full.belief(Sites(jnp.ones_like(found.mean)[None], found.mean[None]))
         held = HeldByRows.of(regression.gaussian)
         sigma = 1.0 / jnp.sqrt(prior.own_precision)
         return Evaluated(
@@ -263,13 +264,14 @@ class MeanField(OverRows):
             None,
             likelihood,
             found.centre,
-            (held, Factors(found.centre, sigma, rows.y, held.projection)),
+            (held, Factors(found.centre, sigma, rows.y, held.projection[0])),
             *without_jitter(found.bound),
             found.solved,
         )
 
     def posterior(self, kernel, Z, rows, held):
         regression, factors = held
-        if self.predictor == "monte_carlo":
-            regression = regression._replace(mean=factors.sampled_means())
-        return super().posterior(kernel, Z, rows, regression)
+        if self.predictor == "gaussian":
+            return regression.posterior(kernel, rows)
+        sampled = regression._replace(mean=factors.sampled_means())
+        return sampled.posterior(kernel, rows, MixturePosterior)

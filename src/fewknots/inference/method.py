@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..numerics.arrays import AnyArray
-from ..posterior import Posterior, from_whitened, held_by_points
+from ..posterior import GaussianPosterior, Held, Posterior, from_whitened
 from .priors import projection
 from .sites import RowGaussian, Rows, WhitenedGaussian, prior_sites
 
@@ -49,8 +49,9 @@ class Method(Protocol):
     sparse: bool  # has inducing points
     is_bound: bool  # the evidence is a lower bound
     weights: str  # "any"; "copies": 0 or at least 1; "whole": whole numbers, the row is repeated
+    several_latent: bool  # for likelihoods of several latent functions, too
 
-    def start(self, rows: Rows) -> Any:
+    def start(self, rows: Rows, n_latent: int = 1) -> Any:
         """The memory before the first evaluation."""
         ...
 
@@ -74,46 +75,56 @@ class Method(Protocol):
         ...
 
 
+def check_latent(name: str, several_latent: bool, likelihood: Likelihood) -> None:
+    """Refuse a likelihood that has more latent functions than the method is derived for."""
+    if likelihood.n_latent > 1 and not several_latent:
+        raise ValueError(
+            f"method={name!r} is derived for one latent function, and the likelihood "
+            f"{type(likelihood).__name__} has {likelihood.n_latent}. Use method='sparse_kl' or "
+            "'full_kl'."
+        )
+
+
 class HeldByPoints(NamedTuple):
     """q(v) and the whitener that leads to it."""
 
     whitener: Float[Array, "M M"]
     q: WhitenedGaussian
 
-    def posterior(self, kernel: Kernel, Z: Float[AnyArray, "M D"]) -> Posterior:
-        return from_whitened(kernel, Z, self.whitener, self.q.mean, self.q.factor)
+    def posterior(
+        self, kernel: Kernel, Z: Float[AnyArray, "M D"], kind: type[Held] = GaussianPosterior
+    ) -> Posterior:
+        return from_whitened(kernel, Z, self.whitener, self.q.mean, self.q.factor, kind)
 
 
 class HeldByRows(NamedTuple):
     """T and the mean's coordinates, at every row."""
 
-    projection: Float[Array, "N N"]
-    mean: Float[Array, " N"]
+    projection: Float[Array, "L N N"]
+    mean: Float[Array, "L N"]
 
     @classmethod
     def of(cls, gaussian: RowGaussian) -> "HeldByRows":
         return cls(projection(gaussian), gaussian.whitened_linear)
 
-    def posterior(self, kernel: Kernel, rows: Rows) -> Posterior:
+    def posterior(
+        self, kernel: Kernel, rows: Rows, kind: type[Held] = GaussianPosterior
+    ) -> Posterior:
         """Without the rows that only filled up the block: their columns of T are zero."""
         real = np.flatnonzero(rows.weights)
         T, mean = np.asarray(self.projection), np.asarray(self.mean)
-        return held_by_points(
-            kernel,
-            np.asarray(rows.X)[real],
-            T[np.ix_(real, real)],
-            mean[..., real],
-            np.ones(len(real), T.dtype),
-        )
+        projection, shrink = T[:, real[:, None], real], np.ones((len(T), len(real)), T.dtype)
+        return kind(kernel, np.asarray(rows.X)[real], projection, mean[..., real], shrink)
 
 
 class OverPoints:
     """What methods with inducing points have in common; sites are their memory unless they say."""
 
     sparse = True
+    several_latent = False
 
-    def start(self, rows: Rows) -> Any:
-        return prior_sites(len(rows.y), rows.y.dtype)
+    def start(self, rows: Rows, n_latent: int = 1) -> Any:
+        return prior_sites(len(rows.y), rows.y.dtype, n_latent)
 
     def posterior(self, kernel, Z, rows, held: HeldByPoints) -> Posterior:
         return held.posterior(kernel, Z)
@@ -123,9 +134,10 @@ class OverRows:
     """What methods without inducing points have in common; sites are their memory, as above."""
 
     sparse = False
+    several_latent = False
 
-    def start(self, rows: Rows) -> Any:
-        return prior_sites(len(rows.y), rows.y.dtype)
+    def start(self, rows: Rows, n_latent: int = 1) -> Any:
+        return prior_sites(len(rows.y), rows.y.dtype, n_latent)
 
     def posterior(self, kernel, Z, rows, held: HeldByRows) -> Posterior:
         return held.posterior(kernel, rows)
@@ -145,8 +157,8 @@ def likelihood_gradient(
 def expected_log_prob(
     likelihood: Likelihood,
     rows: Rows,
-    mean: Float[Array, " N"],
-    variance: Float[Array, " N"],
+    mean: Float[Array, "L N"],
+    variance: Float[Array, "L N"],
 ) -> Float[Array, ""]:
     """Σ w E[log p(y|f)]: the part of a variational bound that depends on the likelihood."""
     return rows.weights @ likelihood.expectations(jnp.asarray(rows.y), mean, variance).log_prob

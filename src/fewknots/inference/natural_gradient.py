@@ -16,6 +16,8 @@ solve, and is what turns 40 damped passes into 10 on the image data.
 Since the slope does not mention b, any b makes a valid Newton-like step for the mean; the
 linear term is g = wα + bμ with the *new* b, so damping b does not slow the mean.
 
+Of several latent functions each takes its own step, as if the others stood still.
+
 A step that lowers the objective is not taken: its size is halved and tried again from the old
 sites. So the objective never falls, and the loop ends when an accepted step gains less than
 `tolerance`, or at `max_passes`.
@@ -41,7 +43,7 @@ class Prior(Protocol):
 
     def belief(self, sites: Sites) -> Belief: ...
 
-    def response(self, belief: Belief, change: Float[Array, " N"]) -> Float[Array, " N"]:
+    def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
         """(C∘C) change."""
         ...
 
@@ -137,7 +139,7 @@ def _step(now: Solution, step, damping) -> Sites:
     return Sites(precision, slope + precision * mean)
 
 
-def _damping(prior: Prior, now: Solution) -> Float[Array, " N"]:
+def _damping(prior: Prior, now: Solution) -> Float[Array, "L N"]:
     """1 / (1 + row sums of -J)."""
     row_sums = prior.response(now.belief, now.terms.curvature_change)
     return 1.0 / (1.0 + jnp.maximum(row_sums, 0.0))

@@ -15,7 +15,8 @@ K⁻¹μ, and for full and FITC the matrix (K + diag b⁻¹)⁻¹. With R = α �
 
     d log_partition = ½ tr(R dK)    at fixed sites,                                     (R)
 
-and the same R is the derivative of the KL bound at fixed q.
+and the same R is the derivative of the KL bound at fixed q. Several latent functions have the same
+prior each: beliefs have their axis first, derivatives are sums over them.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ from jaxtyping import Array, Float, Int
 from ..kernels import Kernel
 from ..numerics.arrays import AnyArray
 from ..numerics.elementary import not_below_zero
-from ..numerics.linalg import precision_factor
+from ..numerics.linalg import one_by_one, precision_factor, times
 from .features import FeatureCotangents, Features
 from .sites import Belief, Direction, RowGaussian, Running, Sites, WhitenedGaussian
 
@@ -39,10 +40,16 @@ Pullback = Callable[[Float[Array, "N N"]], Kernel]
 def gaussian_from_sites(explained: Float[Array, "N M"], sites: Sites) -> WhitenedGaussian:
     """q(v) with S⁻¹ = I + Aᵀ diag(b) A and S⁻¹ m = Aᵀ g."""
     identity = jnp.eye(explained.shape[1], dtype=explained.dtype)
-    precision = identity + (explained * sites.precision[:, None]).T @ explained
-    factor, log_det_precision = precision_factor(precision)
-    mean = factor.T @ (factor @ (explained.T @ sites.linear))
-    return WhitenedGaussian(mean, factor, -log_det_precision)
+    factor, log_det = precision_factor(identity + information(explained, sites.precision))
+    mean = times(factor.mT, times(factor, sites.linear @ explained))
+    return WhitenedGaussian(mean, factor, -log_det)
+
+
+def information(
+    explained: Float[Array, "N M"], precision: Float[Array, "L N"]
+) -> Float[Array, "L M M"]:
+    """Aᵀ diag(b) A."""
+    return (explained * precision[:, :, None]).mT @ explained
 
 
 class SparsePrior(NamedTuple):
@@ -56,12 +63,12 @@ class SparsePrior(NamedTuple):
         mean, reached = explained_marginals(self.features.explained, q)
         return Belief(mean, self.features.unexplained + reached, reached, -q.log_det, q)
 
-    def response(self, belief: Belief, change: Float[Array, " N"]) -> Float[Array, " N"]:
+    def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
         """Σ_m (A S Aᵀ)²_nm change_m, as a_nᵀ (S Aᵀ diag(change) A S) a_n."""
         A, q = self.features.explained, belief.gaussian
-        S = q.factor.T @ q.factor
-        middle = S @ ((A * change[:, None]).T @ A) @ S
-        return jnp.sum((A @ middle) * A, axis=1)
+        S = q.factor.mT @ q.factor
+        middle = S @ information(A, change) @ S
+        return jnp.sum((A @ middle) * A, axis=-1)
 
 
 class FitcPrior(NamedTuple):
@@ -84,7 +91,7 @@ class FitcPrior(NamedTuple):
     def start_sweep(self, belief: Belief) -> Running:
         """V's posterior, as mean and covariance."""
         q = belief.gaussian
-        return Running(q.mean, q.factor.T @ q.factor)
+        return Running(q.mean[0], (q.factor.mT @ q.factor)[0])
 
     def direction(self, running: Running, n: Int[Array, ""]) -> Direction:
         """Row n sees v through a_n."""
@@ -97,11 +104,11 @@ class FitcPrior(NamedTuple):
         A, q = self.features.explained, belief.gaussian
         shared = sites.precision / (1.0 + sites.precision * self.features.unexplained)
         slope = sites.linear - sites.precision * belief.mean
-        through_S = A @ (q.factor.T @ q.factor)
-        own = shared * (1.0 - shared * jnp.sum(through_S * A, axis=1))
+        through_S = A @ (q.factor.mT @ q.factor)
+        own = shared * (1.0 - shared * jnp.sum(through_S * A, axis=-1))
         return FeatureCotangents(
-            slope[:, None] * q.mean - shared[:, None] * through_S,
-            0.5 * (jnp.square(slope) - own),
+            slope.T @ q.mean - jnp.sum(shared[:, :, None] * through_S, axis=0),
+            0.5 * jnp.sum(jnp.square(slope) - own, axis=0),
         )
 
 
@@ -120,6 +127,11 @@ class FullPrior(NamedTuple):
         return cls(covariance), lambda cotangent: pullback(cotangent)[0]
 
     def belief(self, sites: Sites) -> Belief:
+        mean, variance, log_det, gaussian = one_by_one(self._of_one, sites)
+        return Belief(mean, variance, variance, jnp.sum(log_det), gaussian)
+
+    def _of_one(self, sites: Sites) -> tuple[Array, Array, Array, RowGaussian]:
+        """Mean, variance, log|B| and factor, of one latent function."""
         K, root = self.covariance, jnp.sqrt(sites.precision)
         # A site of zero precision has, for any likelihood here, no linear term either.
         per_root = jnp.where(root > 0, sites.linear / jnp.where(root > 0, root, 1.0), 0.0)
@@ -131,22 +143,20 @@ class FullPrior(NamedTuple):
         # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
         variance = not_below_zero(jnp.diagonal(K) - jnp.sum(jnp.square(V), axis=0))
         log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(lower)))
-        gaussian = RowGaussian(lower, root, whitened)
-        return Belief(V.T @ whitened, variance, variance, log_det, gaussian)
+        return V.T @ whitened, variance, log_det, RowGaussian(lower, root, whitened)
 
-    def response(self, belief: Belief, change: Float[Array, " N"]) -> Float[Array, " N"]:
+    def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
         """Σ_m Σ²_nm change_m."""
-        covariance = self.posterior_covariance(belief)
-        return jnp.square(covariance) @ change
+        return times(jnp.square(self.posterior_covariance(belief)), change)
 
-    def posterior_covariance(self, belief: Belief) -> Float[Array, "N N"]:
+    def posterior_covariance(self, belief: Belief) -> Float[Array, "L N N"]:
         """Σ = K - VᵀV."""
         V = projection(belief.gaussian) @ self.covariance
-        return self.covariance - V.T @ V
+        return self.covariance - V.mT @ V
 
     def start_sweep(self, belief: Belief) -> Running:
         """F's posterior, as mean and covariance."""
-        return Running(belief.mean, self.posterior_covariance(belief))
+        return Running(belief.mean[0], self.posterior_covariance(belief)[0])
 
     def direction(self, running: Running, n: Int[Array, ""]) -> Direction:
         """Row n sees f_n itself."""
@@ -156,19 +166,23 @@ class FullPrior(NamedTuple):
     def cotangent(self, belief: Belief, sites: Sites) -> Float[Array, "N N"]:
         """½ R of (R): the derivative for K."""
         slope = sites.linear - sites.precision * belief.mean
-        T = projection(belief.gaussian)
-        return 0.5 * (jnp.outer(slope, slope) - T.T @ T)
+        T = projection(belief.gaussian).reshape(-1, slope.shape[1])  # Σ_l T_lᵀ T_l at once
+        return 0.5 * (slope.T @ slope - T.T @ T)
 
 
 def explained_marginals(
     explained: Float[Array, "N M"], q: WhitenedGaussian
-) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
+) -> tuple[Float[Array, "L N"], Float[Array, "L N"]]:
     """Mean and variance of each a_nᵀ v."""
-    spread = explained @ q.factor.T
-    return explained @ q.mean, jnp.sum(jnp.square(spread), axis=1)
+    spread = explained @ q.factor.mT
+    return q.mean @ explained.T, jnp.sum(jnp.square(spread), axis=-1)
 
 
-def projection(gaussian: RowGaussian) -> Float[Array, "N N"]:
+def projection(gaussian: RowGaussian) -> Float[Array, "L N N"]:
     """T = R⁻¹ √b: the posterior anywhere is k(x, x) - |T k(X, x)|² (posterior.py)."""
-    identity = jnp.eye(gaussian.lower.shape[0], dtype=gaussian.lower.dtype)
-    return solve_triangular(gaussian.lower, identity, lower=True) * gaussian.root
+    identity = jnp.eye(gaussian.lower.shape[-1], dtype=gaussian.lower.dtype)
+
+    def of_one(one: RowGaussian) -> Array:
+        return solve_triangular(one.lower, identity, lower=True) * one.root
+
+    return one_by_one(of_one, gaussian)

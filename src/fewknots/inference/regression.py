@@ -24,7 +24,7 @@ from .sparse_kl import SparseKL
 
 def gaussian_sites(likelihood: Gaussian, rows: Rows) -> Sites:
     """The sites of Gaussian noise: exact, whatever the prior."""
-    precision = rows.weights / likelihood.noise
+    precision = (rows.weights / likelihood.noise)[None]
     return Sites(precision, precision * rows.y)
 
 
@@ -34,6 +34,7 @@ class Exact(FullKL):
 
     name = "exact"
     is_bound = False
+    several_latent = False
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         sites = gaussian_sites(likelihood, rows)
@@ -46,6 +47,7 @@ class Titsias(SparseKL):
     """GPRegressor(method="titsias")."""
 
     name = "titsias"
+    several_latent = False
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         sites = gaussian_sites(likelihood, rows)

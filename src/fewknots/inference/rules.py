@@ -54,7 +54,7 @@ class Mode(NamedTuple):
             rows, Expectations(at.log_prob, at.slope, at.curvature, jnp.zeros_like(at.slope))
         )
         pull = sites.linear - sites.precision * belief.mean
-        return Seen(jnp.sum(terms.log_prob) - 0.5 * belief.mean @ pull, terms)
+        return Seen(jnp.sum(terms.log_prob) - 0.5 * jnp.vdot(belief.mean, pull), terms)
 
 
 def weighted(rows: Rows, terms: Expectations) -> Expectations:

@@ -1,5 +1,8 @@
 r"""Sites: the likelihood of each row replaced by a Gaussian factor, two numbers a row.
 
+(Two for each latent function, of which a likelihood may have several: they are independent under
+the prior and under q, share kernel and inducing points, and their axis L comes first.)
+
 Every method but mean field holds its posterior as
 
     q(f) ∝ p(f) Π_n exp(g_n f_n - ½ b_n f_n²),
@@ -11,6 +14,7 @@ change of those, the old sites are an excellent start for the new ones.
 
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -26,10 +30,10 @@ class Rows(NamedTuple):
 
 
 class Sites(NamedTuple):
-    """N one-dimensional Gaussian factors exp(g_n f_n - ½ b_n f_n²)."""
+    """One-dimensional Gaussian factors exp(g_n f_n - ½ b_n f_n²), N for each latent function."""
 
-    precision: Float[AnyArray, " N"]
-    linear: Float[AnyArray, " N"]
+    precision: Float[AnyArray, "L N"]
+    linear: Float[AnyArray, "L N"]
 
 
 class Belief(NamedTuple):
@@ -40,35 +44,38 @@ class Belief(NamedTuple):
     | mean     | μ_n                              | of f_n                                      |
     | variance | σ²_n                             | of f_n                                      |
     | reached  | σ²_n, or σ²_n - κ_n              | variance of what the sites act on           |
-    | log_det  | log det prior - log det posterior| ≥ 0                                         |
+    | log_det  | log det prior - log det posterior| ≥ 0, summed over latent functions           |
     | gaussian |                                  | the posterior in the prior's own coordinates|
     """
 
-    mean: Float[Array, " N"]
-    variance: Float[Array, " N"]
-    reached: Float[Array, " N"]
+    mean: Float[Array, "L N"]
+    variance: Float[Array, "L N"]
+    reached: Float[Array, "L N"]
     log_det: Float[Array, ""]
     gaussian: Any  # WhitenedGaussian or RowGaussian
 
 
 class WhitenedGaussian(NamedTuple):
-    """q(v) = N(mean, factorᵀ factor), with the log determinant of its covariance."""
+    """q(v) = N(mean, factorᵀ factor), with the log determinant of its covariance (their sum)."""
 
-    mean: Float[Array, " M"]
-    factor: Float[Array, "M M"]
+    mean: Float[Array, "L M"]
+    factor: Float[Array, "L M M"]
     log_det: Float[Array, ""]
 
 
 class RowGaussian(NamedTuple):
     """The full posterior, by the factor R of B = I + √b K √b = R Rᵀ."""
 
-    lower: Float[Array, "N N"]  # R
-    root: Float[Array, " N"]  # √b
-    whitened_linear: Float[Array, " N"]  # R⁻¹ g / √b
+    lower: Float[Array, "L N N"]  # R
+    root: Float[Array, "L N"]  # √b
+    whitened_linear: Float[Array, "L N"]  # R⁻¹ g / √b
 
 
 class Running(NamedTuple):
-    """The posterior during a sequential sweep: mean and covariance of v, or of f itself."""
+    """The posterior during a sequential sweep: mean and covariance of v, or of f itself.
+
+    Of one latent function, as all that follows is.
+    """
 
     mean: Array
     covariance: Array
@@ -83,9 +90,9 @@ class Direction(NamedTuple):
     unexplained: Float[Array, ""]  # κ, the variance of ε
 
 
-def prior_sites(n_rows: int, dtype) -> Sites:
+def prior_sites(n_rows: int, dtype, n_latent: int = 1) -> Sites:
     """Sites that say nothing: q is the prior."""
-    return Sites(np.zeros(n_rows, dtype), np.zeros(n_rows, dtype))
+    return Sites(np.zeros((n_latent, n_rows), dtype), np.zeros((n_latent, n_rows), dtype))
 
 
 def divergence(belief: Belief, sites: Sites) -> Float[Array, ""]:
@@ -94,9 +101,9 @@ def divergence(belief: Belief, sites: Sites) -> Float[Array, ""]:
     With Σ⁻¹ = K⁻¹ + diag b:  tr(K⁻¹Σ) = N - Σ_n b_n Σ_nn  and  K⁻¹μ = g - bμ.
     """
     b, g, mean = sites.precision, sites.linear, belief.mean
-    return 0.5 * (belief.log_det - b @ belief.reached + mean @ (g - b * mean))
+    return 0.5 * (belief.log_det - jnp.vdot(b, belief.reached) + jnp.vdot(mean, g - b * mean))
 
 
 def log_partition(belief: Belief, sites: Sites) -> Float[Array, ""]:
     """Log ∫ p(f) Π_n exp(g_n f_n - ½ b_n f_n²) df."""
-    return 0.5 * (sites.linear @ belief.mean - belief.log_det)
+    return 0.5 * (jnp.vdot(sites.linear, belief.mean) - belief.log_det)

@@ -17,13 +17,16 @@ Setting the last two to zero, the best q has the form of N sites (sites.py) with
 b_n = w_n β_n and linear term g_n = w_n (α_n + β_n μ_n): the variational rule under the sparse
 prior, which natural_gradient.py solves.
 
+With L latent functions q = Π_l q_l(v_l): every q_l has its own m, S, α and β, the divergences add
+up, and so do the derivatives for A and κ, which all share.
+
 | symbol | name here            | shape |                                    |
 |--------|----------------------|-------|------------------------------------|
 | A, κ   | features.*           | N×M, N|                                    |
-| m      | q.mean               | M     |                                    |
-| S      | Cᵀ C, q.factor = C   | M×M   | C = R⁻¹ for S⁻¹ = R Rᵀ, any C else |
-| b, g   | sites.*              | N, N  |                                    |
-| μ, σ²  | mean, variance       | N, N  | of q(f_n)                          |
+| m      | q.mean               | L×M   |                                    |
+| S      | Cᵀ C, q.factor = C   | L×M×M | C = R⁻¹ for S⁻¹ = R Rᵀ, any C else |
+| b, g   | sites.*              | L×N   |                                    |
+| μ, σ²  | mean, variance       | L×N   | of q(f_n)                          |
 | w      | weights              | N     | 0 for padded rows                  |
 
 Cost of one look at all rows: two products of 2NM² flops, one M×M Cholesky, the quadrature.
@@ -40,7 +43,7 @@ from ..likelihoods import Expectations, Likelihood
 from .features import Features, Pullback, Whitening, added, project
 from .method import Evaluated, HeldByPoints, OverPoints, expected_log_prob, likelihood_gradient
 from .natural_gradient import solve_sites
-from .priors import SparsePrior, explained_marginals
+from .priors import SparsePrior, explained_marginals, information
 from .rules import Variational, weighted
 from .sites import Rows, WhitenedGaussian
 
@@ -52,6 +55,7 @@ class SparseKL(OverPoints):
     name = "sparse_kl"
     is_bound = True
     weights = "any"
+    several_latent = True
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         features, pullback = project(kernel, Z, rows.X, jitter)
@@ -79,8 +83,8 @@ class SparseKL(OverPoints):
 class Looked(NamedTuple):
     """The marginals of q(f) at some rows, and the rows' terms of the bound."""
 
-    mean: Float[Array, " N"]
-    variance: Float[Array, " N"]
+    mean: Float[Array, "L N"]
+    variance: Float[Array, "L N"]
     terms: Expectations
 
 
@@ -95,7 +99,7 @@ def look(features: Features, q: WhitenedGaussian, likelihood: Likelihood, rows: 
 def divergence(q: WhitenedGaussian) -> Float[Array, ""]:
     """KL[q(v) ‖ N(0, I)]."""
     trace = jnp.sum(jnp.square(q.factor))
-    return 0.5 * (trace + q.mean @ q.mean - q.mean.shape[0] - q.log_det)
+    return 0.5 * (trace + jnp.vdot(q.mean, q.mean) - q.mean.size - q.log_det)
 
 
 def model_gradient(
@@ -111,9 +115,10 @@ def model_gradient(
         Lᵀ L̄ = -ĀᵀA = -m (Aᵀwα)ᵀ - (I - S) Aᵀ diag(wβ) A.                   (through the points)
     """
     A = pullback.features.explained
-    information = (A * terms.curvature[:, None]).T @ A
     through_rows = gradient_through_rows(pullback, q, terms)
-    through_points = gradient_through_points(pullback.whitening, q, terms.slope @ A, information)
+    through_points = gradient_through_points(
+        pullback.whitening, q, terms.slope @ A, information(A, terms.curvature)
+    )
     return added(through_rows, through_points)
 
 
@@ -123,23 +128,24 @@ def gradient_through_rows(
     """The part of `model_gradient` that is a sum over rows, for some of them."""
     features = pullback.features
     A, whitener = features.explained, features.whitener
+    curved = terms.curvature[:, :, None] * (A @ (_learned(q) @ whitener))
     return pullback.from_rows(
-        terms.slope[:, None] * (q.mean @ whitener)
-        + terms.curvature[:, None] * (A @ (_learned(q) @ whitener)),
-        -0.5 * terms.curvature,
+        terms.slope.T @ (q.mean @ whitener) + jnp.sum(curved, axis=0),
+        -0.5 * jnp.sum(terms.curvature, axis=0),
     )
 
 
 def gradient_through_points(
     whitening: Whitening,
     q: WhitenedGaussian,
-    slope: Float[Array, " M"],
-    information: Float[Array, "M M"],
+    slope: Float[Array, "L M"],
+    information: Float[Array, "L M M"],
 ) -> tuple[Kernel, Float[Array, "M D"]]:
     """The rest, from all rows' Aᵀwα = `slope` and Aᵀ diag(wβ) A = `information`."""
-    return whitening.pullback(-jnp.outer(q.mean, slope) - _learned(q) @ information)
+    curved = jnp.sum(_learned(q) @ information, axis=0)
+    return whitening.pullback(-q.mean.T @ slope - curved)
 
 
-def _learned(q: WhitenedGaussian) -> Float[Array, "M M"]:
+def _learned(q: WhitenedGaussian) -> Float[Array, "L M M"]:
     """I - S."""
-    return jnp.eye(q.mean.shape[0], dtype=q.factor.dtype) - q.factor.T @ q.factor
+    return jnp.eye(q.mean.shape[1], dtype=q.factor.dtype) - q.factor.mT @ q.factor

@@ -13,6 +13,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 import numpy as np
 
+from ..posterior import MixturePosterior
 from .features import project
 from .mean_field import Factors, LowRankNoisyPrior, Predictor, solve_mean_field
 from .method import Evaluated, HeldByPoints, OverPoints
@@ -29,7 +30,7 @@ class SparseMeanField(OverPoints):
     OPTIONS: ClassVar = {"predictor": ("gaussian", "monte_carlo")}
     predictor: Predictor = "gaussian"
 
-    def start(self, rows):
+    def start(self, rows, n_latent=1):
         return np.zeros_like(rows.y)
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
@@ -39,7 +40,7 @@ class SparseMeanField(OverPoints):
         d_kernel, d_points = pullback(prior.cotangents(found.mean, found.variance))
         # v given g is N(G Aᵀ g, G): regression on g with unit noise.
         from_g = prior.factor.T @ (prior.factor @ features.explained.T)
-        q = WhitenedGaussian(from_g @ found.mean, prior.factor, -prior.log_det)
+        q = WhitenedGaussian((from_g @ found.mean)[None], prior.factor[None], -prior.log_det)
         sigma = 1.0 / jnp.sqrt(prior.own_precision)
         return Evaluated(
             found.bound,
@@ -55,7 +56,7 @@ class SparseMeanField(OverPoints):
 
     def posterior(self, kernel, Z, rows, held):
         regression, factors = held
-        if self.predictor == "monte_carlo":
-            q = regression.q._replace(mean=factors.sampled_means())
-            regression = regression._replace(q=q)
-        return super().posterior(kernel, Z, rows, regression)
+        if self.predictor == "gaussian":
+            return regression.posterior(kernel, Z)
+        sampled = regression.q._replace(mean=factors.sampled_means())
+        return regression._replace(q=sampled).posterior(kernel, Z, MixturePosterior)

@@ -48,11 +48,11 @@ class TwoStage(OverPoints):
         found = solve_sites(prior, Mode(likelihood), rows, memory, *budget)
         # The same mean, written with sites of precision w: those of (2S).
         terms, mean, w = found.terms, found.belief.mean, rows.weights
-        sites = Sites(w, terms.slope + w * mean)
+        sites = Sites(w[None], terms.slope + w * mean)
         belief = prior.belief(sites)
-        bound = jnp.sum(terms.log_prob) - 0.5 * w @ belief.variance - divergence(belief, sites)
+        bound = jnp.sum(terms.log_prob) - 0.5 * w @ belief.variance[0] - divergence(belief, sites)
         q = belief.gaussian
-        rows_terms = Expectations(terms.log_prob, terms.slope, w, jnp.zeros_like(mean))
+        rows_terms = Expectations(terms.log_prob, terms.slope, w[None], jnp.zeros_like(mean))
         d_kernel, d_points = model_gradient(pullback, q, rows_terms)
 
         def of_likelihood(likelihood):  # m maximises the bound, and S does not depend on p(y|f)

@@ -12,11 +12,11 @@ inputs. All ways of training keep to them. A fit's `kernel_` holds the numbers t
 `log_evidence_` and `evidence_gradient_` are those of the evidence without the priors.
 """
 
+from ..numerics.fields import column_choice, positive, setting
 from .base import Kernel
 from .columns import scale_of_inputs
 from .combine import KERNELS, Product, Sum, as_kernel
 from .constraints import Bounded, Fixed, LogNormal
-from .fields import column_choice, positive, setting
 from .linear import Constant, Linear, Polynomial
 from .periodic import Periodic
 from .stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic

@@ -3,8 +3,8 @@
 
 A kernel is a small dataclass and a JAX pytree. Its leaves are its learned parameters, all positive,
 so `jax.tree.map(jnp.log, kernel)` is the same kernel in the unconstrained coordinates that the
-optimisers work in. What each field is, fields.py says. A parameter left at None is chosen from the
-data by `prepared`; one may also be fixed, bounded or have a prior (constraints.py).
+optimisers work in. What each field is, numerics/fields.py says. A parameter left at None is chosen
+from the data by `prepared`; one may also be fixed, bounded or have a prior (constraints.py).
 
 A kernel must say its matrix (`__call__`) and its diagonal. The other methods are hooks with a
 default, for those who use kernels: training and the neighbour search (`input_scale`), explanations
@@ -22,9 +22,7 @@ from jaxtyping import Float
 
 from ..numerics import pytrees
 from ..numerics.arrays import AnyArray
-from . import columns as column_choices
-from .constraints import Constraint
-from .fields import (
+from ..numerics.fields import (
     ColumnChoice,
     Positive,
     Role,
@@ -36,6 +34,8 @@ from .fields import (
     roles_of,
     setting,
 )
+from . import columns as column_choices
+from .constraints import Constraint
 
 
 class Moved(NamedTuple):

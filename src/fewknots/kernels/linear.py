@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from ..numerics.arrays import AnyArray
+from ..numerics.fields import column_choice, positive, setting
 from .base import Kernel, Moved
 from .columns import over_inputs
-from .fields import column_choice, positive, setting
 
 
 def _one_over_squares(spread: Float[np.ndarray, " D"], each: bool) -> Any:

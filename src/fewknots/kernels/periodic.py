@@ -19,8 +19,8 @@ from jaxtyping import Float
 
 from ..numerics.arrays import AnyArray
 from ..numerics.elementary import exp
+from ..numerics.fields import column_choice, positive, setting
 from .base import Kernel
-from .fields import column_choice, positive, setting
 from .stationary import squared_distance
 
 

@@ -15,9 +15,9 @@ from jaxtyping import Float
 
 from ..numerics.arrays import AnyArray
 from ..numerics.elementary import exp, log1p, not_below_zero
+from ..numerics.fields import column_choice, positive, setting
 from .base import Kernel, Moved, no_onnx
 from .columns import over_inputs
-from .fields import column_choice, positive, setting
 
 # Up to this many inputs squared distances are sums of squared differences: exact, also for
 # nearly equal points. Above, the product form is many times faster and, after centring, good

@@ -1,7 +1,24 @@
-"""What the latent function says of the label: one file per likelihood."""
+"""What the latent functions say of y: one file per likelihood, and a line in `LIKELIHOODS`.
 
+`positive` and `setting` declare the fields of a likelihood that is written elsewhere.
+"""
+
+from ..numerics.fields import positive, setting
 from .base import Expectations, Likelihood, Pointwise, Tilted
 from .bernoulli import LINKS, Bernoulli
 from .gaussian import Gaussian
 
-__all__ = ["LINKS", "Bernoulli", "Expectations", "Gaussian", "Likelihood", "Pointwise", "Tilted"]
+LIKELIHOODS: dict[str, type[Likelihood]] = {"bernoulli": Bernoulli, "gaussian": Gaussian}
+
+__all__ = [
+    "LIKELIHOODS",
+    "LINKS",
+    "Bernoulli",
+    "Expectations",
+    "Gaussian",
+    "Likelihood",
+    "Pointwise",
+    "Tilted",
+    "positive",
+    "setting",
+]

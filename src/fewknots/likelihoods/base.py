@@ -1,12 +1,46 @@
-"""What inference asks of a likelihood, whatever the likelihood is."""
+"""What a likelihood is: everything about y, in one file. The rest of fewknots only asks.
 
-from typing import NamedTuple, Protocol, runtime_checkable
+A likelihood p(y|f) is a small dataclass (the base class makes it one) and a JAX pytree. Its fields
+are learned and positive, `positive(1.0)`, or chosen by the user and kept, `setting("probit")`.
+The learned ones are the leaves: every trainer moves their logarithms, along derivatives that JAX
+takes of `expectations`, `at` or `tilted`. A model file holds the name of the class and the fields.
 
+It speaks of L latent functions, `n_latent`, which are independent under the prior and under q.
+Their axis comes first: what is said of y or of a whole row has shape (N,), what is said of each
+function (L, N). Derivatives are for one function at a time, none is mixed.
+
+| asked by                         | what                             | must be there             |
+|----------------------------------|----------------------------------|---------------------------|
+| estimators, before a fit         | `targets`, `encoded`, `prepared` | `targets`                 |
+| the regressor, standardising y   | `any_scale`, `rescaled`          | where y has no fixed unit |
+| sparse_kl, full_kl               | `expectations`                   | yes                       |
+| Laplace, two_stage               | `at`                             | for these                 |
+| EP, FITC-EP, IVM, rows held out  | `tilted`                         | for these, and minibatches|
+| predictions of classes           | `log_probabilities`, `decision`  | with targets = "classes"  |
+| predictions of numbers           | `moments`, `quantiles`           | with targets = "numbers"  |
+"""
+
+import dataclasses
+from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
+
+import numpy as np
 from jaxtyping import Array, Float
+
+from ..numerics import pytrees
+from ..numerics.fields import (
+    Positive,
+    Role,
+    Setting,
+    checked_parameter,
+    checked_setting,
+    positive,
+    roles_of,
+    setting,
+)
 
 
 class Expectations(NamedTuple):
-    """Expectations of log p(y|f) and of its derivatives under f ~ N(μ, σ²), one per row.
+    """Expectations of log p(y|f) and of its derivatives under f_l ~ N(μ_l, σ_l²).
 
     | field            | symbol                         | is also                |
     |------------------|--------------------------------|------------------------|
@@ -17,44 +51,120 @@ class Expectations(NamedTuple):
     """
 
     log_prob: Float[Array, " N"]
-    slope: Float[Array, " N"]
-    curvature: Float[Array, " N"]
-    curvature_change: Float[Array, " N"]
+    slope: Float[Array, "L N"]
+    curvature: Float[Array, "L N"]
+    curvature_change: Float[Array, "L N"]
 
 
 class Pointwise(NamedTuple):
-    """log p(y|f) and its derivatives at one f per row."""
+    """log p(y|f) and its derivatives for each f_l, at one f per row."""
 
     log_prob: Float[Array, " N"]
-    slope: Float[Array, " N"]  # (log p)'
-    curvature: Float[Array, " N"]  # -(log p)''
-    curvature_slope: Float[Array, " N"]  # -(log p)'''
+    slope: Float[Array, "L N"]  # (log p)'
+    curvature: Float[Array, "L N"]  # -(log p)''
+    curvature_slope: Float[Array, "L N"]  # -(log p)'''
 
 
 class Tilted(NamedTuple):
-    """log Ẑ = log E[p(y|f)], f ~ N(μ, σ²), and its derivatives for μ, one per row."""
+    """log Ẑ = log E[p(y|f)], f_l ~ N(μ_l, σ_l²), and its derivatives for each μ_l."""
 
     log_prob: Float[Array, " N"]
-    slope: Float[Array, " N"]  # ∂ log Ẑ / ∂μ
-    curvature: Float[Array, " N"]  # -∂² log Ẑ / ∂μ²
+    slope: Float[Array, "L N"]  # ∂ log Ẑ / ∂μ
+    curvature: Float[Array, "L N"]  # -∂² log Ẑ / ∂μ²
 
 
-@runtime_checkable
-class Likelihood(Protocol):
-    """p(y|f) of one row. Implementations are pytrees whose leaves are learnable parameters."""
+@dataclass_transform(frozen_default=True, field_specifiers=(positive, setting))
+class Likelihood:
+    """Base of all likelihoods."""
+
+    n_latent: ClassVar[int] = 1
+    targets: ClassVar[Literal["classes", "numbers"]] = "numbers"
+    any_scale: ClassVar[bool] = False  # y may be shifted and scaled, and f with it
+    roles: ClassVar[dict[str, Role]]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Every subclass becomes a dataclass and a pytree, its learned parameters the leaves."""
+        super().__init_subclass__(**options)
+        dataclasses.dataclass(frozen=True)(cls)
+        cls.roles = roles_of(cls)
+        leaves = tuple(name for name, role in cls.roles.items() if isinstance(role, Positive))
+        pytrees.register(cls, leaves, tuple(name for name in cls.roles if name not in leaves))
+
+    # --- targets ----------------------------------------------------------------------------------
+
+    def encoded(self, targets: Any) -> Float[np.ndarray, " N"]:
+        """Y for the methods below, out of finite numbers, or of classes as codes 0, 1, ...
+
+        Refuses, with an error that names the row, what has no probability.
+        """
+        return np.asarray(targets, np.float64)
+
+    def prepared(
+        self, y: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"]
+    ) -> "Likelihood":
+        """A copy with every field checked and every parameter an array, ready to be optimised.
+
+        A parameter that is None may get its value from y here.
+        """
+        ready = {}
+        for name, role in self.roles.items():
+            value, label = getattr(self, name), f"{type(self).__name__}.{name}"
+            if isinstance(role, Setting):
+                ready[name] = checked_setting(label, role.kind, value)
+            elif isinstance(role, Positive):
+                ready[name] = checked_parameter(label, value, role.default, None)
+        return type(self)(**ready)
+
+    def rescaled(self, scale: float) -> "Likelihood":
+        """The likelihood of y/scale and f/scale; asked only if `any_scale`."""
+        return self
+
+    # --- inference --------------------------------------------------------------------------------
 
     def expectations(
-        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, y: Float[Array, " N"], mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Expectations:
         """What the variational methods ask."""
-        ...
+        raise NotImplementedError(self._lacks("expectations"))
 
-    def at(self, y: Float[Array, " N"], f: Float[Array, " N"]) -> Pointwise:
+    def at(self, y: Float[Array, " N"], f: Float[Array, "L N"]) -> Pointwise:
         """What Laplace's method asks."""
-        ...
+        raise NotImplementedError(self._lacks("at"))
 
     def tilted(
-        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, y: Float[Array, " N"], mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Tilted:
-        """What expectation propagation asks."""
-        ...
+        """What expectation propagation asks; `log_prob` also scores rows that are held out."""
+        raise NotImplementedError(self._lacks("tilted"))
+
+    # --- predictions, f_l ~ N(mean_l, variance_l) integrated out ----------------------------------
+
+    def log_probabilities(
+        self, mean: Float[Array, "L N"], variance: Float[Array, "L N"]
+    ) -> tuple[Float[Array, " N"], ...]:
+        """The log probability of each class, in the order of their codes."""
+        raise NotImplementedError(self._lacks("log_probabilities"))
+
+    def decision(
+        self, mean: Float[Array, "L N"], variance: Float[Array, "L N"]
+    ) -> Float[Array, " N"]:
+        """Of two classes: above zero for the second, on a scale of the likelihood's choice."""
+        raise NotImplementedError(self._lacks("decision"))
+
+    def moments(
+        self, mean: Float[Array, "L N"], variance: Float[Array, "L N"]
+    ) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
+        """Mean and variance of y."""
+        raise NotImplementedError(self._lacks("moments"))
+
+    def quantiles(
+        self,
+        mean: Float[Array, "L N"],
+        variance: Float[Array, "L N"],
+        levels: Float[Array, " Q"],
+    ) -> Float[Array, "Q N"]:
+        """The values that y stays below with these probabilities."""
+        raise NotImplementedError(self._lacks("quantiles"))
+
+    def _lacks(self, method: str) -> str:
+        return f"the likelihood {type(self).__name__} has no method `{method}`, which this needs."

@@ -4,29 +4,26 @@ The probit is the paper's (eq. GPC). It is used exact: squeezed into [0.001, 0.9
 libraries do, log p could never fall below -6.9 and over-confidence would not show.
 """
 
-from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from ..numerics import pytrees
 from ..numerics.elementary import exp, log1p
+from ..numerics.fields import setting
 from ..numerics.normal import log_cdf, lower_tail
 from ..numerics.quadrature import expect
-from .base import Expectations, Pointwise, Tilted
+from .base import Expectations, Likelihood, Pointwise, Tilted
 
 LINKS = ("probit", "logit")
 
 
-@partial(pytrees.register, leaves=(), structure=("link",))
-@dataclass(frozen=True)
-class Bernoulli:
+class Bernoulli(Likelihood):
     """Two classes through the link `"probit"` or `"logit"`."""
 
-    link: str = "probit"
+    targets: ClassVar = "classes"
+    link: str = setting("probit")
 
     @staticmethod
     def encoded(codes: Real[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
@@ -34,7 +31,7 @@ class Bernoulli:
         return 2.0 * codes - 1.0
 
     def expectations(
-        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, y: Float[Array, " N"], mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> Expectations:
         """By quadrature; odd derivatives carry the sign of y."""
         derivatives = _DERIVATIVES[self.link]
@@ -43,32 +40,33 @@ class Bernoulli:
             at = derivatives(y * f)
             return at.log_prob, at.slope, at.curvature, at.half_second_change
 
-        log_prob, slope, curvature, change = expect(integrands, mean, variance)
-        return Expectations(log_prob, y * slope, curvature, change)
+        log_prob, slope, curvature, change = expect(integrands, mean[0], variance[0])
+        return Expectations(log_prob, (y * slope)[None], curvature[None], change[None])
 
-    def at(self, y: Float[Array, " N"], f: Float[Array, " N"]) -> Pointwise:
+    def at(self, y: Float[Array, " N"], f: Float[Array, "1 N"]) -> Pointwise:
         """In closed form; odd derivatives carry the sign of y."""
         at = _DERIVATIVES[self.link](y * f)
-        return Pointwise(at.log_prob, y * at.slope, at.curvature, y * at.change)
+        return Pointwise(at.log_prob[0], y * at.slope, at.curvature, y * at.change)
 
     def tilted(
-        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, y: Float[Array, " N"], mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> Tilted:
         """In closed form for the probit, Ẑ = Φ(yμ/√(1 + σ²)); by quadrature for the logit."""
         if self.link == "probit":
             scale = jnp.sqrt(1.0 + variance)
             log_prob, ratio, excess = lower_tail(y * mean / scale)
-            return Tilted(log_prob, y * ratio / scale, ratio * excess / (1.0 + variance))
-        log_prob, slope, curvature = _tilted_logistic(y * mean, variance)
-        return Tilted(log_prob, y * slope, curvature)
+            return Tilted(log_prob[0], y * ratio / scale, ratio * excess / (1.0 + variance))
+        log_prob, slope, curvature = _tilted_logistic(y * mean[0], variance[0])
+        return Tilted(log_prob, (y * slope)[None], curvature[None])
 
     def log_probabilities(
-        self, mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
         """(log p(y = -1), log p(y = +1)) with f ~ N(mean, variance) integrated out.
 
         Each is computed as a logarithm from the start, so neither underflows to log 0.
         """
+        mean, variance = mean[0], variance[0]
         if self.link == "probit":
             # ∫ Φ(f) N(f|μ, σ²) df = Φ(μ / √(1 + σ²)) (Rasmussen & Williams, eq. 3.82).
             z = mean / jnp.sqrt(1.0 + variance)
@@ -76,11 +74,11 @@ class Bernoulli:
         return _tilted_logistic(-mean, variance)[0], _tilted_logistic(mean, variance)[0]
 
     def decision(
-        self, mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> Float[Array, " N"]:
         """The predictive probability in the link's own units: Φ⁻¹(p), or log p/(1-p)."""
         if self.link == "probit":
-            return mean / jnp.sqrt(1.0 + variance)
+            return (mean / jnp.sqrt(1.0 + variance))[0]
         log_negative, log_positive = self.log_probabilities(mean, variance)
         return log_positive - log_negative
 

@@ -1,25 +1,37 @@
 """Gaussian noise: p(y|f) = N(y|f, noise). With it the bound is Titsias' (eq. svigp, titsias)."""
 
-from dataclasses import dataclass
-from functools import partial
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import ndtri
 from jaxtyping import Array, Float
 
-from ..numerics import pytrees
-from ..numerics.arrays import AnyArray
-from .base import Expectations, Pointwise, Tilted
+from ..numerics.fields import positive
+from .base import Expectations, Likelihood, Pointwise, Tilted
+
+_FIRST_NOISE = 0.1  # of the variance of y
 
 
-@partial(pytrees.register, leaves=("noise",))
-@dataclass(frozen=True)
-class Gaussian:
-    """Noise of variance `noise` on every row."""
+class Gaussian(Likelihood):
+    """Noise of variance `noise` on every row; None: learning begins at a tenth of y's variance."""
 
-    noise: AnyArray | float = 1.0
+    any_scale: ClassVar = True
+    noise: Any = positive(None)
+
+    def prepared(
+        self, y: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"]
+    ) -> "Gaussian | Likelihood":
+        if self.noise is not None:
+            return super().prepared(y, weights)
+        spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+        return Gaussian(np.asarray(_FIRST_NOISE * (spread if spread > 0 else 1.0)))
+
+    def rescaled(self, scale: float) -> "Gaussian":
+        return self if self.noise is None else Gaussian(self.noise / scale**2)
 
     def expectations(
-        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, y: Float[Array, " N"], mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> Expectations:
         """In closed form: the curvature is 1/noise whatever the marginals are."""
         residual = y - mean
@@ -27,14 +39,27 @@ class Gaussian:
             jnp.log(2.0 * jnp.pi * self.noise) + (residual**2 + variance) / self.noise
         )
         curvature = jnp.ones_like(mean) / self.noise
-        return Expectations(log_prob, residual / self.noise, curvature, jnp.zeros_like(mean))
+        return Expectations(log_prob[0], residual / self.noise, curvature, jnp.zeros_like(mean))
 
-    def at(self, y: Float[Array, " N"], f: Float[Array, " N"]) -> Pointwise:
+    def at(self, y: Float[Array, " N"], f: Float[Array, "1 N"]) -> Pointwise:
         log_prob, slope, curvature, zero = self.expectations(y, f, jnp.zeros_like(f))
         return Pointwise(log_prob, slope, curvature, zero)
 
     def tilted(
-        self, y: Float[Array, " N"], mean: Float[Array, " N"], variance: Float[Array, " N"]
+        self, y: Float[Array, " N"], mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> Tilted:
         """Ẑ = N(y|μ, σ² + noise)."""
         return Tilted(*Gaussian(self.noise + variance).at(y, mean)[:3])
+
+    def moments(
+        self, mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
+    ) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
+        return mean[0], variance[0] + self.noise
+
+    def quantiles(
+        self,
+        mean: Float[Array, "1 N"],
+        variance: Float[Array, "1 N"],
+        levels: Float[Array, " Q"],
+    ) -> Float[Array, "Q N"]:
+        return mean + ndtri(levels)[:, None] * jnp.sqrt(variance + self.noise)

@@ -6,6 +6,8 @@ of weight w are
     μ = μ₋ + sα,   σ² = s - s²c,   a = wα,   b = wc/(1 - sc),
 
 so that the site's derivatives for (μ, σ²) are those for (μ₋, s) times the inverse of a 2×2 matrix.
+A parameter of the likelihood moves slope and precision, and at a fixed cavity the marginal, too: at
+a fixed marginal it moves them by what is left without that.
 """
 
 from typing import Any
@@ -13,13 +15,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..likelihoods import Bernoulli
+from ..likelihoods import Likelihood
 from .neighbourhood import Covariances, Labelled
 from .site_solution import Marginals, Matrix, Sensitivity, SiteSolution, Targets, by_row, settle
 
 
 def expectation_propagation(
-    prior: Covariances, labels: Labelled, likelihood: Bernoulli, mean: Any, tolerance: float
+    prior: Covariances, labels: Labelled, likelihood: Likelihood, mean: Any, tolerance: float
 ) -> SiteSolution:
     """The sites that leave every row's tilted mean and variance."""
     copies = jnp.where(labels.weights > 0, labels.weights, 1.0)
@@ -40,22 +42,31 @@ def expectation_propagation(
         return Targets(labels.weights * ahead / kept, new_precision, 1.0)
 
     found, precision = settle(prior, targets, tolerance)
-    s_mean, s = cavity(found, precision)
-    return SiteSolution(
-        found.slope,
-        precision,
-        found.factor,
-        found.covariance,
-        _sensitivity(likelihood, labels, s_mean, s),
-    )
+    at = cavity(found, precision)
+    sensitivity = _sensitivity(likelihood, labels, *at)
+
+    def wanted(other: Likelihood) -> tuple[Matrix, Matrix]:
+        (mean, variance), (a, b) = _of_cavity(other, labels, *at)
+        to = sensitivity
+        return (
+            a - to.slope_to_mean * mean - to.slope_to_variance * variance,
+            b - to.precision_to_mean * mean - to.precision_to_variance * variance,
+        )
+
+    return SiteSolution(found.slope, precision, found.factor, found.covariance, sensitivity, wanted)
 
 
-def _sensitivity(likelihood: Bernoulli, labels: Labelled, mean: Matrix, s: Matrix) -> Sensitivity:
+def _of_cavity(likelihood: Likelihood, labels: Labelled, mean: Matrix, s: Matrix):
+    """The marginal that follows from a cavity, and the site's slope and precision."""
+    tilted = by_row(likelihood.tilted, labels.y, mean, s)
+    slope, c = tilted.slope, tilted.curvature
+    marginal = (mean + s * slope, s * (1.0 - s * c))
+    return marginal, (labels.weights * slope, labels.weights * c / (1.0 - s * c))
+
+
+def _sensitivity(likelihood: Likelihood, labels: Labelled, mean: Matrix, s: Matrix) -> Sensitivity:
     def of_cavity(mean, s):
-        tilted = by_row(likelihood.tilted, labels.y, mean, s)
-        slope, c = tilted.slope, tilted.curvature
-        marginal = (mean + s * slope, s * (1.0 - s * c))
-        return marginal, (labels.weights * slope, labels.weights * c / (1.0 - s * c))
+        return _of_cavity(likelihood, labels, mean, s)
 
     one, zero = jnp.ones_like(s), jnp.zeros_like(s)
     _, ((mm, vm), (am, bm)) = jax.jvp(of_cavity, (mean, s), (one, zero))  # for μ₋

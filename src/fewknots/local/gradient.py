@@ -23,6 +23,9 @@ b̄₀ = -v² times the prediction's own,
 then K̄ is a matrix of low rank and Pᵀ diag(σ̄²) P. It is solved directly: to iterate it takes no
 factor but need not converge where the kernel's variance is large. For Laplace, where nothing
 depends on σ² and A = 0, there is nothing to solve and Σ is not needed.
+
+A parameter of the likelihood moves the sites by da and db at fixed marginals, and so the prediction
+by p̄ᵀda + b̄ᵀdb.
 """
 
 from typing import NamedTuple
@@ -30,15 +33,18 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .neighbourhood import Covariances, LocalPrediction, shrunk, times
+from ..numerics.linalg import times
+from .neighbourhood import Covariances, LocalPrediction, shrunk
 from .site_solution import Matrix, SiteSolution
 
 
 class PriorCotangents(NamedTuple):
-    """What a change of the prior is worth."""
+    """What a change of the prior is worth, and one of a site: p̄, b̄."""
 
     covariances: Covariances
     mean: Float[Array, ""]
+    site_slope: Matrix
+    site_precision: Matrix
 
 
 def pulled_back(
@@ -74,6 +80,8 @@ def pulled_back(
         Covariances(d_covariance, d_mean * slope - 2.0 * d_variance * u, variance_cotangent),
         jnp.sum(mean_cotangent)
         + jnp.sum(s.slope_to_mean * d_pull + s.precision_to_mean * d_precision),
+        d_pull,
+        d_precision,
     )
 
 

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from ..likelihoods import Bernoulli, Pointwise
-from .neighbourhood import Covariances, Labelled, factorised, shrunk, times
+from ..likelihoods import Likelihood, Pointwise
+from ..numerics.linalg import times
+from .neighbourhood import Covariances, Labelled, factorised, shrunk
 from .site_solution import Matrix, Sensitivity, SiteSolution, by_row
 
 _MOST_STEPS = 50
@@ -25,7 +26,7 @@ _CONJUGATE_STEPS = 8
 
 
 def laplace(
-    prior: Covariances, labels: Labelled, likelihood: Bernoulli, mean: Any, tolerance: float
+    prior: Covariances, labels: Labelled, likelihood: Likelihood, mean: Any, tolerance: float
 ) -> SiteSolution:
     """Until Newton's step is shorter than `tolerance`; that last one is taken, too.
 
@@ -34,7 +35,7 @@ def laplace(
     """
     K = prior.covariance
 
-    def seen(centred: Matrix) -> Pointwise:
+    def seen(centred: Matrix, likelihood: Likelihood = likelihood) -> Pointwise:
         at = by_row(likelihood.at, labels.y, mean + centred)
         return jax.tree.map(lambda column: labels.weights * column, at)
 
@@ -97,6 +98,7 @@ def laplace(
         factorised(K, at.curvature),
         None,
         Sensitivity(-at.curvature, zero, at.curvature_slope, zero),
+        lambda other: seen(centred, other)[1:3],
     )
 
 

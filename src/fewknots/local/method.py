@@ -16,6 +16,7 @@ class Local:
     name = "local"
     sparse = False
     is_bound = False
+    several_latent = False
     OPTIONS: ClassVar = {"inference": tuple(RULES)}
     inference: str = "laplace"
 

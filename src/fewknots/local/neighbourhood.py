@@ -85,11 +85,6 @@ def shrunk(
     return root * solve_triangular(factor, half, lower=True, trans=1)[..., 0]
 
 
-def times(matrices: Float[Array, "Q K K"], vectors: Float[Array, "Q K"]) -> Float[Array, "Q K"]:
-    """Each matrix times its vector."""
-    return jnp.einsum("qij,qj->qi", matrices, vectors)
-
-
 def predicted(
     prior: Covariances,
     mean: Any,

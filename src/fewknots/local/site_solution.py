@@ -5,7 +5,8 @@ row's marginal N(μ, σ²): a function
 
     slope a(μ, σ²) = g - bμ,     precision b(μ, σ²).
 
-`Sensitivity` holds its four derivatives, from which gradient.py differentiates the solution.
+`Sensitivity` holds its four derivatives, from which gradient.py differentiates the solution, and
+`wanted` is a and b at the marginals found, as functions of the likelihood's own parameters.
 
 | rule           | a               | b                         | a pass costs, beside one factor  |
 |----------------|-----------------|---------------------------|----------------------------------|
@@ -23,8 +24,9 @@ from jax import lax
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-from ..likelihoods import Bernoulli
-from .neighbourhood import Covariances, Labelled, factorised, times
+from ..likelihoods import Likelihood
+from ..numerics.linalg import times
+from .neighbourhood import Covariances, Labelled, factorised
 
 _MOST_PASSES = 100
 _SMALLEST_STEP = 0.1
@@ -49,9 +51,10 @@ class SiteSolution(NamedTuple):
     factor: Float[Array, "Q K K"]  # R
     posterior_covariance: Float[Array, "Q K K"] | None  # Σ; None if the rule does without
     sensitivity: Sensitivity
+    wanted: Callable[[Likelihood], tuple[Matrix, Matrix]]  # its derivative is what counts
 
 
-Rule = Callable[[Covariances, Labelled, Bernoulli, Any, float], SiteSolution]
+Rule = Callable[[Covariances, Labelled, Likelihood, Any, float], SiteSolution]
 
 
 class Marginals(NamedTuple):
@@ -128,11 +131,10 @@ def settle(
     return marginals(prior, found.precision, found.linear), found.precision
 
 
-def by_row(function: Callable[..., Any], *arrays: Matrix) -> Any:
-    """A likelihood's function of vectors, on matrices."""
-    shape = arrays[0].shape
-    flat = function(*(array.ravel() for array in arrays))
-    return jax.tree.map(lambda column: column.reshape(shape), flat)
+def by_row(function: Callable[..., Any], y: Array, *latent: Array) -> Any:
+    """A likelihood's function of y and of one latent function, on arrays of any shape."""
+    flat = function(y.ravel(), *(array.reshape(1, -1) for array in latent))
+    return jax.tree.map(lambda column: column.reshape(y.shape), flat)
 
 
 def _least(K) -> float:

@@ -9,17 +9,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from ..likelihoods import Bernoulli
-from .neighbourhood import Covariances, Labelled, times
+from ..likelihoods import Likelihood
+from ..numerics.linalg import times
+from .neighbourhood import Covariances, Labelled
 from .site_solution import Marginals, Matrix, Sensitivity, SiteSolution, Targets, by_row, settle
 
 
 def variational(
-    prior: Covariances, labels: Labelled, likelihood: Bernoulli, mean: Any, tolerance: float
+    prior: Covariances, labels: Labelled, likelihood: Likelihood, mean: Any, tolerance: float
 ) -> SiteSolution:
     """The sites that maximise each neighbourhood's bound."""
 
-    def seen(now: Marginals):
+    def seen(now: Marginals, likelihood: Likelihood = likelihood):
         terms = by_row(likelihood.expectations, labels.y, mean + now.centred, now.variance)
         return jax.tree.map(lambda column: labels.weights * column, terms)
 
@@ -39,10 +40,11 @@ def variational(
         found.factor,
         found.covariance,
         Sensitivity(-terms.curvature, 0.5 * third, -third, terms.curvature_change),
+        lambda other: seen(found, other)[1:3],
     )
 
 
-def _third_derivative(likelihood: Bernoulli, labels: Labelled, mean, variance) -> Matrix:
+def _third_derivative(likelihood: Likelihood, labels: Labelled, mean, variance) -> Matrix:
     """E[(log p)'''] = -∂β/∂μ, of each row times its weight."""
 
     def curvature(mean):

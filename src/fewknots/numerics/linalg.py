@@ -7,13 +7,16 @@ into a warning, or into an error where the ladder ended.
 
 import math
 import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float
 
+from .arrays import AnyArray
 from .precision import current_platform
 
 LADDER_STEP = 10.0
@@ -69,33 +72,59 @@ def cholesky_with_ladder(
     return Factor(lower, inverse, jitter, jnp.all(jnp.isfinite(inverse)))
 
 
-def precision_factor(precision: Float[Array, "M M"]) -> tuple[Array, Array]:
-    """(R⁻¹, log|P|) of P = R Rᵀ for P ≥ I: no jitter is ever needed, and P⁻¹ = R⁻ᵀ R⁻¹."""
+def precision_factor(precision: Float[Array, "*L M M"]) -> tuple[Array, Array]:
+    """(R⁻¹, log|P|) of P = R Rᵀ for P ≥ I: no jitter is ever needed, and P⁻¹ = R⁻ᵀ R⁻¹.
+
+    Of several matrices: the inverse of each, and the sum of their logarithms.
+    """
     lower = jnp.linalg.cholesky(precision)
-    return lower_inverse(lower), 2.0 * jnp.sum(jnp.log(jnp.diagonal(lower)))
+    diagonal = jnp.diagonal(lower, axis1=-2, axis2=-1)
+    return lower_inverse(lower), 2.0 * jnp.sum(jnp.log(diagonal))
 
 
-def lower_inverse(lower: Float[Array, "M M"]) -> Float[Array, "M M"]:
+def times(
+    matrices: Float[AnyArray, "*L M N"], vectors: Float[AnyArray, "*L N"]
+) -> Float[Array, "*L M"]:
+    """Each matrix times its vector."""
+    return jnp.einsum("...ij,...j->...i", matrices, vectors)
+
+
+def one_by_one(function: Callable[[Any], Any], tree: Any) -> Any:
+    """What `function` makes of each entry along the first axis of all leaves, stacked again.
+
+    For what must not become a batch: solves (see `one_batch_of_solves`). One entry alone costs no
+    loop.
+    """
+    if len(jax.tree.leaves(tree)[0]) > 1:
+        return lax.map(function, tree)
+    found = function(jax.tree.map(lambda leaf: leaf[0], tree))
+    return jax.tree.map(lambda leaf: leaf[None], found)
+
+
+def lower_inverse(lower: Float[Array, "*L M M"]) -> Float[Array, "*L M M"]:
     """L⁻¹ from products: blocks on the diagonal are inverted, then pairs of them joined by
 
         [[P, 0], [Q, R]]⁻¹ = [[P⁻¹, 0], [-R⁻¹ Q P⁻¹, R⁻¹]],
 
     twice as large each time. A CPU's triangular solve takes several times as long from M = 200.
     """
-    size = lower.shape[0]
+    size = lower.shape[-1]
     doublings = max(0, math.ceil(math.log2(size / _LARGEST_BLOCK)))
     count = 2**doublings
     block = -(-size // count)
-    padded = jnp.eye(count * block, dtype=lower.dtype).at[:size, :size].set(lower)
-    inverses = _small_inverses(_diagonal_blocks(padded, count))
+    each = lower.reshape(-1, size, size)
+    identity = jnp.eye(count * block, dtype=lower.dtype)
+    padded = jnp.tile(identity, (len(each), 1, 1)).at[:, :size, :size].set(each)
+    small = _diagonal_blocks(padded, count)
+    inverses = _small_inverses(small.reshape(-1, block, block)).reshape(small.shape)
     for _ in range(doublings):
         count //= 2
-        half = inverses.shape[1]
-        below = _diagonal_blocks(padded, count)[:, half:, :half]
-        first, second = inverses[0::2], inverses[1::2]
+        half = inverses.shape[-1]
+        below = _diagonal_blocks(padded, count)[..., half:, :half]
+        first, second = inverses[:, 0::2], inverses[:, 1::2]
         joined = -second @ (below @ first)
         inverses = jnp.block([[first, jnp.zeros_like(joined)], [joined, second]])
-    return inverses[0, :size, :size]
+    return inverses[:, 0, :size, :size].reshape(lower.shape)
 
 
 def _small_inverses(blocks: Float[Array, "C B B"]) -> Float[Array, "C B B"]:
@@ -109,10 +138,10 @@ def _small_inverses(blocks: Float[Array, "C B B"]) -> Float[Array, "C B B"]:
     return solve_triangular(blocks, jnp.broadcast_to(identity, blocks.shape), lower=True)
 
 
-def _diagonal_blocks(matrix: Float[Array, "M M"], count: int) -> Float[Array, "C B B"]:
-    size = matrix.shape[0] // count
-    blocks = jnp.diagonal(matrix.reshape(count, size, count, size), axis1=0, axis2=2)
-    return jnp.moveaxis(blocks, -1, 0)
+def _diagonal_blocks(matrices: Float[Array, "L M M"], count: int) -> Float[Array, "L C B B"]:
+    size = matrices.shape[-1] // count
+    blocks = jnp.diagonal(matrices.reshape(-1, count, size, count, size), axis1=1, axis2=3)
+    return jnp.moveaxis(blocks, -1, 1)
 
 
 def cholesky_pullback(

@@ -15,7 +15,7 @@ How much a step will gain is known beforehand to second order, in the metric of 
     ½ rᵀ Λ'⁻¹ r + ¼ |F R Fᵀ|²,    S = FᵀF,                                            (promise)
 
 so that a look which would gain nothing worthwhile is never asked for. A step that lowers the bound
-is not taken; a shorter one is tried.
+is not taken; a shorter one is tried. Several latent functions step together, by one ρ.
 """
 
 from typing import NamedTuple
@@ -30,18 +30,18 @@ _LEAST_DAMPING = 0.05
 class Seen(NamedTuple):
     """All that a step needs of the point it starts from."""
 
-    precision: Float[np.ndarray, "M M"]  # Λ
-    mean: Float[np.ndarray, " M"]
-    factor: Float[np.ndarray, "M M"]  # F
-    target_precision: Float[np.ndarray, "M M"]  # Λ̂
-    target_linear: Float[np.ndarray, " M"]  # λ̂
+    precision: Float[np.ndarray, "L M M"]  # Λ
+    mean: Float[np.ndarray, "L M"]
+    factor: Float[np.ndarray, "L M M"]  # F
+    target_precision: Float[np.ndarray, "L M M"]  # Λ̂
+    target_linear: Float[np.ndarray, "L M"]  # λ̂
 
 
 class Step(NamedTuple):
     """Where to go, and what that promises in nats."""
 
-    precision: Float[np.ndarray, "M M"]
-    linear: Float[np.ndarray, " M"]
+    precision: Float[np.ndarray, "L M M"]
+    linear: Float[np.ndarray, "L M"]
     promise: float
 
 
@@ -50,7 +50,7 @@ class Damping:
 
     def __init__(self) -> None:
         self.rate = 1.0
-        self._before: Float[np.ndarray, "M M"] | None = None
+        self._before: Float[np.ndarray, "L M M"] | None = None
         self._taken = 1.0
 
     def forget(self) -> None:
@@ -72,16 +72,21 @@ class Damping:
         self._taken = length * self.rate
         change = seen.target_precision - seen.precision
         precision = seen.precision + self._taken * change
-        slope = seen.target_linear - seen.target_precision @ seen.mean
+        slope = seen.target_linear - _times(seen.target_precision, seen.mean)
+        each = zip(precision, slope, strict=True)
         try:
-            newton = cho_solve(cho_factor(precision, lower=True), slope)
+            newton = np.array([cho_solve(cho_factor(P, lower=True), r) for P, r in each])
         except LinAlgError:
             return None
         mean = seen.mean + length * newton
-        promise = 0.5 * float(slope @ newton) + 0.25 * float(np.sum(_residual(seen) ** 2))
-        return Step(precision, precision @ mean, promise)
+        promise = 0.5 * float(np.vdot(slope, newton)) + 0.25 * float(np.sum(_residual(seen) ** 2))
+        return Step(precision, _times(precision, mean), promise)
 
 
-def _residual(seen: Seen) -> Float[np.ndarray, "M M"]:
+def _times(matrices: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    return (matrices @ vectors[..., None])[..., 0]
+
+
+def _residual(seen: Seen) -> Float[np.ndarray, "L M M"]:
     """F R Fᵀ."""
-    return seen.factor @ (seen.target_precision - seen.precision) @ seen.factor.T
+    return seen.factor @ (seen.target_precision - seen.precision) @ seen.factor.mT

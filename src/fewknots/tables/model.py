@@ -23,7 +23,7 @@ from ..estimators import GPClassifier, saved_model
 from ..exceptions import ModelFileError
 from ..files import model_format
 from ..files.container import Arrays, Header
-from ..files.header_values import KernelClasses
+from ..files.header_values import KnownClasses
 from .baselines import Baselines
 from .learned_rows import LearnedRows
 from .recipe import Labels, Recipe
@@ -149,11 +149,11 @@ class TableModel:
         if self.learned is not None:
             header["table"]["learned_rows"] = self.learned.header()
             arrays |= {f"{_LEARNED}{name}": a for name, a in self.learned.arrays().items()}
-        restore = partial(TableModel.restored, known=saved_model.known_kernels(self.classifier))
+        restore = partial(TableModel.restored, known=saved_model.classes_of(self.classifier))
         model_format.write(path, type(self), header, arrays, restore)
 
     @classmethod
-    def restored(cls, header: Header, arrays: Arrays, known: KernelClasses) -> "TableModel":
+    def restored(cls, header: Header, arrays: Arrays, known: KnownClasses) -> "TableModel":
         """Read what `save` wrote, trusting none of it."""
         classifier, table = saved_model.restored(header, arrays, known), header["table"]
         if not isinstance(classifier, GPClassifier):

@@ -21,7 +21,7 @@ from ..files.container import shown
 from ..progress import Reporter
 from .saved_form import Saved, check_common
 
-_FORMAT = 1
+_FORMAT = 2  # 2: q and the sums over rows have an axis for latent functions
 _PATTERN = "step-*.checkpoint"
 _KEPT = 2
 _MOST_SHARE = 0.05  # of the time that may go into writing

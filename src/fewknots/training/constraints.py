@@ -20,7 +20,7 @@ import numpy as np
 
 from ..kernels import Kernel
 from ..kernels.constraints import Constraint
-from ..kernels.fields import Positive
+from ..numerics.fields import Positive
 
 
 class Constraints(NamedTuple):

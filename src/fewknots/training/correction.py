@@ -48,8 +48,8 @@ class FunctionValues(NamedTuple):
 
     points: Float[Any, "M D"]  # Z_k
     nugget: Float[Any, ""]  # ν
-    quadratic: Float[Any, "M M"]  # H̃
-    linear: Float[Any, " M"]  # h̃
+    quadratic: Float[Any, "L M M"]  # H̃
+    linear: Float[Any, "L M"]  # h̃
 
 
 class Carried(NamedTuple):
@@ -115,13 +115,13 @@ def carried(
     identity = jnp.eye(len(points), dtype=cross.dtype)
     A = (cross + values.nugget * identity) @ whitening.whitener.T
     information = A.T @ H @ A
-    dA = jnp.outer(h, q.mean)
-    dA = dA + H @ A @ (identity - q.factor.T @ q.factor - jnp.outer(q.mean, q.mean))
-    through_kernel = kernel_pullback((dA @ whitening.whitener, -0.5 * H))
+    second_moment = q.factor.mT @ q.factor + q.mean[:, :, None] * q.mean[:, None, :]
+    dA = h.T @ q.mean + jnp.sum(H @ A @ (identity - second_moment), axis=0)
+    through_kernel = kernel_pullback((dA @ whitening.whitener, -0.5 * jnp.sum(H, axis=0)))
     d_kernel, d_points = added(through_kernel, whitening.pullback(-dA.T @ A))
     nothing = jax.tree.map(jnp.zeros_like, model.likelihood)
     (gradient,) = pullback(Model(d_kernel, d_points, nothing))
     prior = base.naturals
     changed = Naturals(prior.precision + information, prior.linear + h @ A)
-    value = -0.5 * (jnp.sum(H * own) - jnp.trace(information))
+    value = -0.5 * (jnp.sum(H * own) - jnp.sum(information * identity))
     return Carried(Base(changed, base.constant), value, gradient)

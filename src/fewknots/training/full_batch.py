@@ -22,7 +22,7 @@ from jaxtyping import Float
 
 from ..exceptions import NumericalError
 from ..inducing import relocate
-from ..inference.method import Budget, Evaluated, Method
+from ..inference.method import Budget, Evaluated, Method, check_latent
 from ..inference.sites import Rows
 from ..inference.sparse_kl import SparseKL
 from ..kernels import Kernel
@@ -58,6 +58,9 @@ class Problem:
     rng: np.random.RandomState
     memory: Any = None  # where the method starts, if not at its own beginning
     off_rows: bool = False  # inducing points are never put on a row as it is
+
+    def __post_init__(self) -> None:
+        check_latent(self.method.name, self.method.several_latent, self.model.likelihood)
 
     @property
     def plateau_gain(self) -> float:
@@ -153,7 +156,8 @@ class _CollapsedEvidence:
         self.frozen: Named = {}
         self.dtype = problem.rows.y.dtype
         given = problem.memory is not None
-        self.memory = problem.memory if given else problem.method.start(problem.rows)
+        n_latent = problem.model.likelihood.n_latent
+        self.memory = problem.memory if given else problem.method.start(problem.rows, n_latent)
         self.jitter = problem.jitter
         self.tolerance = _FIRST_TOLERANCE
         self.passes_at_once = _passes_at_once(problem)
@@ -209,7 +213,7 @@ class _CollapsedEvidence:
         moved, moves = relocate(
             model.kernel,
             np.asarray(self.problem.rows.X)[rows],
-            np.asarray(self.memory.precision)[rows],
+            np.asarray(self.memory.precision).sum(axis=0)[rows],
             model.Z,
             self.problem.rng,
             self.problem.off_rows,
@@ -234,7 +238,7 @@ class _CollapsedEvidence:
 def _passes_at_once(problem: Problem) -> int:
     """How many passes of the inner solve take about a second, going by their flops."""
     N, Z = len(problem.rows.y), problem.model.Z
-    flops = 3.0 * N**3 if Z is None else 8.0 * N * len(Z) ** 2
+    flops = problem.model.likelihood.n_latent * (3.0 * N**3 if Z is None else 8.0 * N * len(Z) ** 2)
     return int(np.clip(for_platform(_FLOPS_AT_ONCE) / flops, _LEAST_AT_ONCE, _FINAL_PASSES))
 
 

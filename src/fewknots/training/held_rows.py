@@ -168,8 +168,8 @@ def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> PartF
 
 def _blocks_at_once(point: Point, rows_in_a_block: int) -> int:
     """How many blocks take about a second, going by their flops: then Ctrl-C is listened to."""
-    n_inducing = len(point.q.mean)
-    flops = 8.0 * rows_in_a_block * n_inducing**2
+    n_latent, n_inducing = point.q.mean.shape
+    flops = 8.0 * rows_in_a_block * n_latent * n_inducing**2
     return max(1, int(for_platform(_FLOPS_AT_ONCE) / flops))
 
 

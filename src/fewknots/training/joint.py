@@ -12,7 +12,7 @@ import numpy as np
 
 from ..inference.features import project
 from ..inference.method import Evaluated, HeldByPoints, expected_log_prob, likelihood_gradient
-from ..inference.sites import WhitenedGaussian
+from ..inference.priors import information
 from ..inference.sparse_kl import divergence, look, model_gradient
 from ..numerics.precision import compiled
 from ..optimize.lbfgsb import Status
@@ -20,6 +20,7 @@ from ..progress import Report
 from ..stopping import StoppedEarly
 from .full_batch import Evaluation, Fitted, Problem, finish, so_far
 from .parameters import Model, Named, add_prior, decode, encode, limits
+from .steps import Triangle, gaussian, inverse_diagonal, prior_base
 
 _FROZEN_SHARE = 0.2  # of max_iter, at most, with the kernel frozen
 
@@ -28,8 +29,8 @@ def fit_jointly(problem: Problem, report: Report) -> Fitted:
     """L-BFGS-B over q(v), Z and the kernel; the kernel is frozen first, then unfrozen."""
     model, learned = problem.model, problem.learned
     assert model.Z is not None  # only methods with inducing points are trained this way
-    n_inducing, dtype = model.Z.shape[0], model.Z.dtype
-    q = {"mean": np.zeros(n_inducing, dtype), "lower": np.eye(n_inducing, dtype=dtype)}
+    start = prior_base(len(model.Z), model.Z.dtype, model.likelihood.n_latent).naturals
+    q = {"mean": start.linear, "lower": start.precision}
     iterations, evaluations, status = 0, 0, Status.CONVERGED
     for learn_kernel in (False, True) if learned.kernel else (False,):
         last_phase = learn_kernel == learned.kernel
@@ -87,8 +88,7 @@ class _JointBound:
 @compiled
 def _evaluate(free, frozen, rows, jitter) -> Evaluation:
     mean, lower = free["q"]["mean"], jnp.tril(free["q"]["lower"])
-    diagonal = jnp.diagonal(lower)
-    q = WhitenedGaussian(mean, lower.T, 2.0 * jnp.sum(jnp.log(jnp.abs(diagonal))))
+    q = gaussian(Triangle(mean, lower), mean.dtype)
     others = {name: value for name, value in free.items() if name != "q"}
     model, pullback = jax.vjp(lambda others: decode(others, frozen), others)
     assert model.Z is not None
@@ -102,9 +102,8 @@ def _evaluate(free, frozen, rows, jitter) -> Evaluation:
     (gradient,) = pullback(Model(d_kernel, d_points, d_likelihood))
     gradient, log_prior = add_prior(gradient, others, frozen)
     # ∂/∂m and, with S = LLᵀ, ∂/∂L = tril(2 ∂/∂S L): the lower triangle of S⁻¹L is 1/diag(L).
-    d_mean = A.T @ terms.slope - mean
-    data_precision = (A * terms.curvature[:, None]).T @ A
-    d_lower = jnp.tril(-data_precision @ lower - lower) + jnp.diag(1.0 / diagonal)
+    d_mean = terms.slope @ A - mean
+    d_lower = jnp.tril(-information(A, terms.curvature) @ lower - lower) + inverse_diagonal(lower)
     return Evaluation(
         gradient | {"q": {"mean": d_mean, "lower": d_lower}},
         model,

@@ -218,7 +218,7 @@ class _Rounds:
         header = {name: getattr(state, name) for name in _KEPT}
         arrays = flattened("model", self.run.start.model) | flattened("bends", state.corrections)
         arrays |= flattened("place", state.here.place) | flattened("found", state.here.found)
-        return Saved({"n_inducing": len(self.start.q.linear)} | header, arrays)
+        return Saved({"n_inducing": self.start.q.linear.shape[1]} | header, arrays)
 
     def so_far(self, state: _TrustRegion, bound: float | None) -> Fitted:
         return fitted_at(state.here.weighed)

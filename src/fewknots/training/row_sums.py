@@ -8,9 +8,9 @@ them, at one model and one q(v):
 |------------------------|--------------|--------|---------------------------------------------|
 | Σ w                    | weight       |        | N/B, the scale of a batch                   |
 | Σ w E[log p(y|f)]      | log_prob     |        | the bound                                   |
-| Aᵀ diag(wβ) A          | information  | M×M    | natural gradient for Λ; gradient through Kmm|
-| Aᵀ(wα + wβμ)           | linear       | M      | natural gradient for λ                      |
-| Aᵀ(wα)                 | slope        | M      | gradient for m; gradient through Kmm        |
+| Aᵀ diag(wβ) A          | information  | L×M×M  | natural gradient for Λ; gradient through Kmm|
+| Aᵀ(wα + wβμ)           | linear       | L×M    | natural gradient for λ                      |
+| Aᵀ(wα)                 | slope        | L×M    | gradient for m; gradient through Kmm        |
 | through K̄nm            | d_kernel     | kernel | gradient for the kernel                     |
 | through K̄nm            | d_points     | M×D    | gradient for Z                              |
 | Σ w ∂E[log p(y|f)]     | d_likelihood |        | gradient for the likelihood's own parameters|
@@ -31,6 +31,7 @@ from jaxtyping import Array, Float
 
 from ..inference.features import Whitening, added, project_rows
 from ..inference.method import expected_log_prob, likelihood_gradient
+from ..inference.priors import information
 from ..inference.sites import Rows, WhitenedGaussian
 from ..inference.sparse_kl import gradient_through_points, gradient_through_rows, look
 from ..kernels import Kernel
@@ -44,9 +45,9 @@ class RowSums(NamedTuple):
 
     weight: Float[AnyArray, ""]
     log_prob: Float[AnyArray, ""]
-    information: Float[AnyArray, "M M"]
-    linear: Float[AnyArray, " M"]
-    slope: Float[AnyArray, " M"]
+    information: Float[AnyArray, "L M M"]
+    linear: Float[AnyArray, "L M"]
+    slope: Float[AnyArray, "L M"]
     d_kernel: Kernel
     d_points: Float[AnyArray, "M D"]
     d_likelihood: Likelihood
@@ -70,23 +71,22 @@ def row_sums(
     A = features.explained
     with loosely():
         mean, variance, terms = look(features, q, likelihood, rows)
-    A_wide = A.astype(wide)
-    information = (A_wide * terms.curvature[:, None]).T @ A_wide
+    informed = information(A.astype(wide), terms.curvature)
     with loosely():
         d_kernel, d_points = gradient_through_rows(pullback, q, terms)
         slope = terms.slope @ A
     d_likelihood = likelihood_gradient(
         likelihood, lambda p: expected_log_prob(p, rows, mean, variance)
     )
-    linear = A.T @ (terms.slope + terms.curvature * mean)
+    linear = (terms.slope + terms.curvature * mean) @ A
     weight, log_prob = jnp.sum(rows.weights), jnp.sum(terms.log_prob)
-    return RowSums(weight, log_prob, information, linear, slope, d_kernel, d_points, d_likelihood)
+    return RowSums(weight, log_prob, informed, linear, slope, d_kernel, d_points, d_likelihood)
 
 
 def model_gradient(
     whitening: Whitening, q: WhitenedGaussian, sums: RowSums
 ) -> tuple[Kernel, Float[Array, "M D"]]:
     """The data term's derivatives for kernel and Z, from the sums of all rows."""
-    information = sums.information.astype(q.mean.dtype)
-    through_points = gradient_through_points(whitening, q, sums.slope, information)
+    informed = sums.information.astype(q.mean.dtype)
+    through_points = gradient_through_points(whitening, q, sums.slope, informed)
     return added((sums.d_kernel, sums.d_points), through_points)

@@ -87,7 +87,7 @@ class _SampledRounds:
     def saved(self, state: _State) -> Saved:
         start = self.run.start
         arrays = flattened("state", state.train) | flattened("model", start.model)
-        return Saved({"n_inducing": len(start.q.linear), "jitter": state.jitter}, arrays)
+        return Saved({"n_inducing": start.q.linear.shape[1], "jitter": state.jitter}, arrays)
 
     def so_far(self, state: _State, bound: float | None) -> Fitted:
         with to_the_end():

@@ -21,11 +21,11 @@ posterior of those before (`Base`).
 
 | symbol   | name here                       | shape  |
 |----------|---------------------------------|--------|
-| Λ, λ     | Naturals.precision, .linear     | M×M, M |
-| m, T     | Triangle.mean, .lower           | M, M×M |
+| Λ, λ     | Naturals.precision, .linear     | L×M×M, L×M |
+| m, T     | Triangle.mean, .lower           | L×M, L×M×M |
 | ρ        | rates.natural                   |        |
 | N/B      | scale                           | by weights: total weight over the batch's |
-| AᵀdiagβA | information                     | M×M    |
+| AᵀdiagβA | information                     | L×M×M  |
 
 Λ has eigenvalues from 1 to about N. Where N times float32's rounding is no longer small beside 1,
 `Naturals` are float64 and so is the one product that feeds them (`precision_dtype`); all else stays
@@ -50,7 +50,7 @@ from ..inference.method import HeldByPoints
 from ..inference.sites import Rows, WhitenedGaussian
 from ..inference.sparse_kl import look
 from ..numerics.arrays import AnyArray
-from ..numerics.linalg import precision_factor
+from ..numerics.linalg import precision_factor, times
 from ..numerics.precision import compiled, rough_products
 from .parameters import Model, Named, add_prior, decode, put_back
 from .row_sums import RowSums, model_gradient, row_sums
@@ -69,19 +69,22 @@ _FEW_INPUTS = 2
 class Naturals(NamedTuple):
     """q(v) by its natural parameters Λ = S⁻¹, λ = S⁻¹m."""
 
-    precision: Float[AnyArray, "M M"]
-    linear: Float[AnyArray, " M"]
+    precision: Float[AnyArray, "L M M"]
+    linear: Float[AnyArray, "L M"]
 
 
 class Triangle(NamedTuple):
     """q(v) = N(mean, lower lowerᵀ)."""
 
-    mean: Float[AnyArray, " M"]
-    lower: Float[AnyArray, "M M"]
+    mean: Float[AnyArray, "L M"]
+    lower: Float[AnyArray, "L M M"]
 
 
 class Base(NamedTuple):
-    """What q is measured against: N(m₀, Λ₀⁻¹) by its natural parameters, and m₀ᵀλ₀ - log|Λ₀|."""
+    """What q is measured against: N(m₀, Λ₀⁻¹) by its natural parameters, and m₀ᵀλ₀ - log|Λ₀|.
+
+    The constant is summed over latent functions.
+    """
 
     naturals: Naturals
     constant: Float[AnyArray, ""]
@@ -107,17 +110,18 @@ def precision_dtype(total_weight: float, dtype: np.dtype) -> np.dtype:
     return np.dtype(np.float64) if total_weight > _MOST_WEIGHT_FLOAT32 else np.dtype(dtype)
 
 
-def prior_base(n_inducing: int, dtype: np.dtype) -> Base:
+def prior_base(n_inducing: int, dtype: np.dtype, n_latent: int = 1) -> Base:
     """N(0, I)."""
-    naturals = Naturals(np.eye(n_inducing, dtype=dtype), np.zeros(n_inducing, dtype))
-    return Base(naturals, np.zeros((), dtype))
+    precision = np.tile(np.eye(n_inducing, dtype=dtype), (n_latent, 1, 1))
+    return Base(Naturals(precision, np.zeros((n_latent, n_inducing), dtype)), np.zeros((), dtype))
 
 
 def base_of(naturals: Naturals) -> Base:
     """An earlier posterior as what the next is measured against."""
     lower = np.linalg.cholesky(naturals.precision)
-    whitened = np.linalg.solve(lower, naturals.linear)
-    constant = whitened @ whitened - 2.0 * np.sum(np.log(np.diagonal(lower)))
+    whitened = np.linalg.solve(lower, naturals.linear[..., None])
+    diagonal = np.diagonal(lower, axis1=1, axis2=2)
+    constant = np.vdot(whitened, whitened) - 2.0 * np.sum(np.log(diagonal))
     return Base(naturals, np.asarray(constant, lower.dtype))
 
 
@@ -125,7 +129,7 @@ def start_state(optimizer: str, free: Named, q: Naturals, dtype: np.dtype) -> Tr
     """The optimiser at rest, and q as it wants to hold it."""
     if optimizer == "natural_gradient":
         return TrainState(free, _OPTIMISERS[optimizer].init(free), q)
-    mean = np.linalg.solve(q.precision, q.linear).astype(dtype)
+    mean = np.linalg.solve(q.precision, q.linear[..., None])[..., 0].astype(dtype)
     lower = np.linalg.cholesky(np.linalg.inv(q.precision)).astype(dtype)
     triangle = Triangle(mean, lower)
     return TrainState(free, _OPTIMISERS[optimizer].init((free, triangle)), triangle)
@@ -134,10 +138,10 @@ def start_state(optimizer: str, free: Named, q: Naturals, dtype: np.dtype) -> Tr
 def gaussian(q: Naturals | Triangle, dtype) -> WhitenedGaussian:
     """Q by its mean and a factor of its covariance."""
     if isinstance(q, Triangle):
-        diagonal = jnp.diagonal(q.lower)
-        return WhitenedGaussian(q.mean, q.lower.T, 2.0 * jnp.sum(jnp.log(jnp.abs(diagonal))))
+        diagonal = jnp.diagonal(q.lower, axis1=1, axis2=2)
+        return WhitenedGaussian(q.mean, q.lower.mT, 2.0 * jnp.sum(jnp.log(jnp.abs(diagonal))))
     factor, log_det_precision = precision_factor(q.precision)
-    mean = factor.T @ (factor @ q.linear)
+    mean = times(factor.mT, times(factor, q.linear))
     return WhitenedGaussian(*(x.astype(dtype) for x in (mean, factor, -log_det_precision)))
 
 
@@ -145,8 +149,8 @@ def naturals_of(q: Naturals | Triangle) -> Naturals:
     """Q by its natural parameters, however it is held."""
     if isinstance(q, Naturals):
         return q
-    precision = np.linalg.inv(q.lower @ q.lower.T)
-    return Naturals(precision, precision @ q.mean)
+    precision = np.linalg.inv(q.lower @ q.lower.mT)
+    return Naturals(precision, (precision @ q.mean[..., None])[..., 0])
 
 
 @partial(compiled, static_argnums=0)
@@ -277,8 +281,8 @@ def _gradient_step(
     """
     mean, lower = state.q
     precision, linear = (x.astype(mean.dtype) for x in towards)
-    d_mean = linear - precision @ mean
-    d_lower = jnp.tril(-precision @ lower) + jnp.diag(1.0 / jnp.diagonal(lower))
+    d_mean = linear - times(precision, mean)
+    d_lower = jnp.tril(-precision @ lower) + inverse_diagonal(lower)
     d_free = jax.tree.map(lambda slope: scale * slope, d_free)
     updates, moments = _OPTIMISERS[optimizer].update(
         (d_free, Triangle(d_mean, d_lower)), state.moments, (state.free, state.q)
@@ -288,12 +292,19 @@ def _gradient_step(
     return TrainState(free, moments, q)
 
 
+def inverse_diagonal(lower: Float[Array, "L M M"]) -> Float[Array, "L M M"]:
+    """T⁻ᵀ on the lower triangle of T: 1/diag(T)."""
+    diagonal = jnp.diagonal(lower, axis1=1, axis2=2)
+    return jnp.eye(lower.shape[1], dtype=lower.dtype) / diagonal[:, :, None]
+
+
 def divergence(q: WhitenedGaussian, base: Base) -> Float[Array, ""]:
     """KL[q(v) ‖ base] = ½(tr Λ₀S + mᵀΛ₀m - 2mᵀλ₀ + m₀ᵀλ₀ - log|Λ₀| - M - log|S|)."""
     precision, linear = (x.astype(q.mean.dtype) for x in base.naturals)
-    trace = jnp.sum(precision * (q.factor.T @ q.factor))  # S is there already in a step
-    square = q.mean @ (precision @ q.mean - 2.0 * linear) + base.constant.astype(q.mean.dtype)
-    return 0.5 * (trace + square - q.mean.shape[0] - q.log_det)
+    trace = jnp.sum(precision * (q.factor.mT @ q.factor))  # S is there already in a step
+    square = jnp.vdot(q.mean, times(precision, q.mean) - 2.0 * linear)
+    constant = base.constant.astype(q.mean.dtype)
+    return 0.5 * (trace + square + constant - q.mean.size - q.log_det)
 
 
 class Evaluation(NamedTuple):

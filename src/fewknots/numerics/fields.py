@@ -1,12 +1,12 @@
-"""What the fields of a kernel are. A kernel is a dataclass, and each field is one of three things:
+"""What the fields of a kernel or likelihood are: dataclasses whose every field is one of three.
 
     lengthscale: Any = positive(None, one_per_input="ard", start=...)   learned, positive
     degree: int = setting(2)                                            chosen by the user, kept
     columns: Any = column_choice()                                      the inputs it looks at
 
 A field with a plain default, `variance: Any = 1.0`, is `positive(1.0)`. A field may also hold
-another kernel, as those of a sum do. Learned parameters are the leaves of the kernel's pytree; the
-rest is its structure, which compiled programs are told apart by.
+another kernel, as those of a sum do. Learned parameters are the leaves of the pytree; the rest is
+its structure, which compiled programs are told apart by.
 """
 
 import dataclasses
@@ -73,7 +73,7 @@ def column_choice() -> Any:
 
 
 def roles_of(cls: type) -> dict[str, Role]:
-    """What each field of a kernel is, in their order."""
+    """What each field is, in their order."""
     return {field.name: _role(cls, field) for field in dataclasses.fields(cls)}
 
 
@@ -85,7 +85,7 @@ def _role(cls: type, field: Any) -> Role:
             raise TypeError(
                 f"{label} = {field.default!r} is not declared. Write setting({field.default!r}) if "
                 "it is chosen by the user, positive(1.0) if it is learned "
-                "(both from fewknots.kernels)."
+                "(both from fewknots.kernels or fewknots.likelihoods)."
             )
         return Positive(None if field.default is dataclasses.MISSING else field.default)
     if isinstance(role, ColumnChoice) and field.name != "columns":
