@@ -1,7 +1,7 @@
-"""One line of text that is replaced while a fit goes on: on a terminal, or in a notebook's cell.
+"""One line of text that is updated while a fit runs: on a terminal, or in a notebook cell.
 
-In a notebook rich draws with ipywidgets, and without them asks the user to install them. There the
-line is plain text that IPython itself replaces, which needs nothing.
+In a notebook rich needs ipywidgets, and asks the user to install them. So there the line is plain
+text, which IPython can update without them.
 """
 
 import sys
@@ -9,26 +9,26 @@ import time
 from typing import Any
 
 _COMPILING = "compiling"
-_BETWEEN_UPDATES = 0.2  # seconds: each is a message to the browser
+_BETWEEN_UPDATES = 0.2  # seconds; each update is a message to the browser
 
 
 def new_line() -> "TerminalLine | NotebookLine":
-    """The line to write to, wherever this runs."""
+    """A line for the place where this runs: terminal or notebook."""
     return NotebookLine() if _in_notebook() else TerminalLine()
 
 
 def _in_notebook() -> bool:
-    """Whether this runs in a kernel, such as Jupyter's; IPython on a terminal is a terminal."""
+    """Whether this runs in a notebook kernel; IPython on a terminal counts as a terminal."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return hasattr(shell, "kernel")
 
 
 class TerminalLine:
-    """Text and a bar, on the standard error stream."""
+    """Text and a progress bar on standard error."""
 
     def __init__(self) -> None:
-        from rich.console import Console  # here: only a verbose fit needs it
+        from rich.console import Console  # imported here because only a verbose fit needs it
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._bar = Progress(

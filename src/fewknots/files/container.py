@@ -25,7 +25,7 @@ from safetensors.numpy import load as parse_arrays
 from safetensors.numpy import save as serialise_arrays
 
 from ..exceptions import ModelFileError
-from ..stopping import removed_if_cut_off
+from ..stopping import removed_on_forced_exit
 
 _KEY = "fewknots"
 _LARGEST_HEADER = 64 * 2**20
@@ -86,7 +86,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)
     try:
-        with removed_if_cut_off(temporary):
+        with removed_on_forced_exit(temporary):
             yield temporary
             os.fsync(handle)
             os.chmod(temporary, 0o666 & ~_umask())
