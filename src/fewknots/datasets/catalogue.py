@@ -1,4 +1,4 @@
-"""Every data set by name: its file, its size, and where it can be had besides a local folder."""
+"""Every data set by name: its file, its size, and its sources besides a local folder."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,7 +11,7 @@ from .sources import Definition, Download, Package, Source
 
 
 class Entry(NamedTuple):
-    """One data set. `rows` are those of the known file; other sources may have other numbers."""
+    """One data set. `rows` is the number in our own file; other sources may have other numbers."""
 
     file: DataFile
     rows: int

@@ -1,4 +1,4 @@
-"""From a name to a data set: the sources in turn, and what to say when none has it."""
+"""Loads a data set by its name: tries all sources in turn, and explains if none has it."""
 
 import difflib
 import os
@@ -14,14 +14,14 @@ _VARIABLE = "FEWKNOTS_DATA"
 
 
 def load(name: str, folder: Path | str | None = None) -> Dataset:
-    """The data set of that name, from the first place that has it.
+    """Load the data set of this name from the first source that has it.
 
-    `name` is one of `NAMES`. Tried in turn: `folder`, which holds files like `ida_banana.npz` (by
-    default the one that the environment variable FEWKNOTS_DATA names), installed packages, the
-    cache of downloads and the net, a definition to draw from.
+    `name` is one of `NAMES`. The sources are, in this order: `folder`, which holds files like
+    `ida_banana.npz` (by default the folder in the environment variable FEWKNOTS_DATA), installed
+    packages, the cache of downloads and public servers, a definition to draw from.
 
-    A DatasetError says that no source has it, and why and what to do, or that a file is there but
-    damaged: such a file is not passed over.
+    A DatasetError says that no source has it, and why and what to do; or that a file is damaged: in
+    this case no other source is tried.
     """
     entry = _entry(name)
     tried = []
@@ -43,7 +43,7 @@ def load(name: str, folder: Path | str | None = None) -> Dataset:
 
 
 def available(name: str, folder: Path | str | None = None) -> str | None:
-    """Where `load` would find the data set on this machine; None if it had to be downloaded."""
+    """Where `load` would find the data set on this machine; None if it would download it."""
     places = (source.at_hand() for source in _sources(_entry(name), folder))
     return next((place for place in places if place is not None), None)
 

@@ -36,7 +36,7 @@ class Holding(NamedTuple):
 
 
 def holdings(spans: Sequence[Span], shares: Sequence[Sequence[int]], block: int) -> list[Holding]:
-    """The holding of each share (a list of partition numbers); `spans[i]` belongs to partition i."""
+    """The holding of each share (a list of partition numbers); `spans[i]` is of partition i."""
     owners = {number: i for i, share in enumerate(shares) for number in share}
     found = []
     for i, share in enumerate(shares):

@@ -1,4 +1,4 @@
-"""Round dates along an axis: years, months, days, hours or minutes, as there is room for."""
+"""Ticks of a date axis: years, months, days, hours or minutes, depending on its range."""
 
 import numpy as np
 
@@ -16,9 +16,9 @@ _MICROSECONDS_A_DAY = 86_400e6
 
 
 def calendar_ticks(low: float, high: float, about: int = 4) -> list[tuple[float, str]]:
-    """Places (days since 1970) and what to write there: 2023, 2023-07, 2023-07-01 or 07-01 06:00.
+    """Ticks (days since 1970) and labels: 2023, 2023-07, 2023-07-01 or 07-01 06:00.
 
-    Weeks begin on Mondays; the others where their number is a multiple of the step.
+    Weeks begin on Mondays; other units at multiples of the step.
     """
     wanted = (high - low) / about
     _, unit, step = next((s for s in _STEPS if s[0] >= 0.8 * wanted), _STEPS[-1])
@@ -37,12 +37,12 @@ def calendar_ticks(low: float, high: float, about: int = 4) -> list[tuple[float,
 
 
 def moment(day: float) -> np.datetime64:
-    """Days since 1970 as a moment."""
+    """Days since 1970 as a datetime64."""
     return np.datetime64(round(day * _MICROSECONDS_A_DAY), "us")
 
 
 def dated(day: float) -> str:
-    """A day in words: 2023-07-01."""
+    """Days since 1970 as an ISO date: 2023-07-01."""
     return str(moment(day).astype("datetime64[D]"))
 
 
