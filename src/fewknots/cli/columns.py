@@ -44,7 +44,7 @@ class ColumnReport:
             written = f"; {self._dialects[0]}" if len(self._dialects) == 1 else ""
             column_table(self._columns, written)
         else:
-            left_out = [f"{c.name!r} {c.notes[0]}" for c in self._columns if c.is_of_no_use]
+            left_out = [f"{c.name!r} {c.notes[0]}" for c in self._columns if c.is_unusable]
             if left_out:
                 say(f"Note: columns left out: {'; '.join(left_out[:_MOST_NAMED])}.")
 

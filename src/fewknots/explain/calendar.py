@@ -23,7 +23,7 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _FEW_DAYS = 21  # a range of fewer days has a point for each day
 _WEEK = 7
 _HOURS = 24
-_MICROSECONDS_A_DAY = 86_400e6
+MICROSECONDS_A_DAY = 86_400e6
 
 
 def over_the_calendar(rows: UnnamedRows, one: Input) -> Effect:
@@ -92,6 +92,6 @@ def _encoded(one: Input, moments: Float[np.ndarray, "V n"]) -> Any:
     """Features of dates, given in days since 1970, for each value and row."""
     import pyarrow as pa
 
-    microseconds = np.round(moments.ravel() * _MICROSECONDS_A_DAY).astype(np.int64)
+    microseconds = np.round(moments.ravel() * MICROSECONDS_A_DAY).astype(np.int64)
     features = one.encoded(pa.array(microseconds, pa.timestamp("us")))
     return features.reshape(*moments.shape, -1)

@@ -1,7 +1,7 @@
 """Section 5, stochastic optimisation: odd digits against even ones, 60,000 images.
 
-The paper's own settings (200 inducing points, Adadelta with step rate 0.1, batches of 10) beside
-fewknots' defaults with as many points, all on one plot. A cell is one curve.
+The paper's settings (200 inducing points, Adadelta with step rate 0.1, batches of 10) and fewknots'
+defaults with as many points, in one plot. A cell is one curve.
 """
 
 from pathlib import Path
@@ -23,12 +23,12 @@ from .timed_fits import followed_fit
 
 PAPER = {"nlp": 0.069, "error": 0.022}
 _DATA = "mnist_odd_even"
-_PASSES = 10  # of Adadelta: the paper does not say how many it took
+_PASSES = 10  # of Adadelta over all rows; the paper does not give its number
 _NEXT_LOOK = 1.08
 
 
 class Setting(NamedTuple):
-    """A way to fit: how the figure calls it, and the arguments that are not the defaults."""
+    """A fit: its label in the figure, and the arguments that differ from the defaults."""
 
     label: str
     arguments: dict[str, Any]
@@ -101,7 +101,7 @@ def _label(result: Result) -> str:
 
 
 def _draw(done: list[Result], folder: Path) -> None:
-    """Scores down, time and passes across."""
+    """A row of panels for each score, a column each for time and passes."""
     figure, axes = new_figure(2, 2, 11.0, 8.0, sharey="row")
     paper = [Line("the paper's result", PAPER["nlp"], PAPER["error"])]
     for column, across in enumerate(("seconds", "passes")):

@@ -1,9 +1,9 @@
-"""Running an experiment: cell after cell, each kept in a file as soon as it is done.
+"""Runs an experiment cell by cell, and saves each cell in a file as soon as it is done.
 
-A run may end at any moment, by Ctrl-C or by a power cut. The same command then goes on: a cell
-whose file is there, made by this version with the same settings from the same data, is not run
-again. One that failed is. The SHA-256 of every data set goes into every cell's file, so that
-numbers from one version of the data are never mixed with numbers from another.
+A run may end at any moment, by Ctrl-C or a power failure. The same command then continues it: a
+cell that has a file, written by this version with the same settings and data, is not run again,
+unless it failed. The SHA-256 of every data set is stored in every cell's file, so that numbers from
+different versions of the data are never mixed.
 """
 
 import hashlib
@@ -27,21 +27,21 @@ Watch = Callable[["Moment"], None]
 
 
 class Found(NamedTuple):
-    """A data set that is there."""
+    """A data set that was found."""
 
     source: str
     sha256: str  # of inputs, labels and splits
 
 
 class DataSets(NamedTuple):
-    """What was found of what an experiment needs, and why the rest was not."""
+    """The data sets of an experiment: those found, and why others were not."""
 
     found: dict[str, Found]
     missing: dict[str, str]
 
 
 def gather(names: tuple[str, ...], folder: Path | None) -> DataSets:
-    """Look at every data set once. DatasetError if none is there: then there is nothing to run."""
+    """Load every data set once. DatasetError if none was found."""
     found, missing = {}, {}
     for name in names:
         try:
@@ -64,7 +64,7 @@ def _sha256(dataset: Dataset) -> str:
 
 
 class Moment(NamedTuple):
-    """Where a run stands: before a cell (`result` is None) or after one."""
+    """The state of a run: before a cell (`result` is None) or after it."""
 
     done: int
     total: int
@@ -76,14 +76,14 @@ class Moment(NamedTuple):
 def run_cells(
     experiment: Experiment, options: Options, data: DataSets, folder: Path, watch: Watch
 ) -> dict[str, Result]:
-    """Every cell's result, from its file or from running it."""
+    """The result of every cell, from its file or from running it."""
     cells = experiment.cells(options)
     files = folder / "cells"
     files.mkdir(parents=True, exist_ok=True)
     identity = {name: found.sha256 for name, found in data.found.items()}
     results: dict[str, Result] = {}
     with listening() as interruption:
-        # A fit ended by Ctrl-C would leave a number in the table that no other run gives.
+        # A fit stopped by Ctrl-C would give a number that cannot be reproduced.
         interruption.keeps_nothing = True
         for done, cell in enumerate(cells):
             path = files / f"{cell.key}.json"
@@ -101,7 +101,7 @@ def run_cells(
 
 
 def _without_data(cell: Cell, data: DataSets) -> Result | None:
-    """The failure of a cell whose data could not be had; None if they could."""
+    """The failure of a cell whose data were not found; None if they were."""
     missing = data.missing.get(cell.settings["data"])
     return None if missing is None else Result(cell, {}, f"DatasetError: {missing}", 0.0)
 
@@ -133,7 +133,7 @@ def _keep(path: Path, result: Result, made_of: dict[str, Any]) -> None:
 
 
 def _kept(path: Path, cell: Cell, made_of: dict[str, Any]) -> Result | None:
-    """The result in the cell's file; None if there is none that can stand for a new run."""
+    """The result in the cell's file; None if there is none, or if the cell has to run again."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         same = all(record[part] == made_of[part] for part in made_of)
@@ -141,10 +141,10 @@ def _kept(path: Path, cell: Cell, made_of: dict[str, Any]) -> Result | None:
             return None
         values, seconds = record["values"], record["seconds"]
         return Result(cell, values, None, seconds, tuple(record["warnings"]))
-    except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
+    except (OSError, ValueError, KeyError, TypeError):  # no file, or not a file of ours
         return None
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
-    """As reading it back from a file gives it, so that a first run and a resumed one agree."""
+    """The values as read from a JSON file, so that a first run and a resumed run agree."""
     return json.loads(json.dumps(values, default=lambda array: array.tolist()))

@@ -1,4 +1,4 @@
-"""What a run of Table 1 says: the table beside the paper's, and the paper's claims, in words."""
+"""The README part of Table 1: our table with the paper's, and the paper's claims checked."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ _PROTOCOL = {
 
 
 def account(results: list[Result], extras: dict[str, str]) -> str:
-    """Protocol, tables, sums, and what became of the paper's claims."""
+    """Protocol, tables, counts, and the paper's claims."""
     folds = by_column(results)
     columns = [c for c in COLUMNS if any(key[2] == c for key in folds)]
     printed = [c for c in AS_PRINTED if any(key[2] == c for key in folds)]
@@ -75,7 +75,7 @@ def our_score(folds: Folds, name: str, column: Column) -> TableEntry | None:
 def _compared(
     folds: Folds, columns: Sequence[Column]
 ) -> list[tuple[str, Column, TableEntry, Verdict]]:
-    """Every entry that can be set beside the paper's."""
+    """Every entry that can be compared with the paper's."""
     return [
         (name, column, ours, compare(ours, PAPER[name, column]))
         for column in columns
@@ -110,7 +110,7 @@ def _why_not(results: list[Result]) -> str:
 
 
 def _sums(folds: Folds, columns: Sequence[Column]) -> str:
-    """Wins, ties and losses, and how far apart the numbers are."""
+    """Wins, ties and losses, and the mean distance from the paper's numbers."""
     rows, total = [], Counter[Verdict]()
     for column in columns:
         compared = _compared(folds, [column])
@@ -124,14 +124,14 @@ def _sums(folds: Folds, columns: Sequence[Column]) -> str:
 
 
 def _distance(compared: list[tuple[str, Column, TableEntry, Verdict]]) -> str:
-    """Mean of |ours - paper's| where both are numbers."""
+    """Mean of |our median - paper's median| over entries that are not Large."""
     pairs = [(ours, PAPER[name, column]) for name, column, ours, _ in compared]
     apart = [abs(a.median - b.median) for a, b in pairs if not (a.is_large or b.is_large)]
     return f"{np.mean(apart):.3f}" if apart else ""
 
 
 def _worse(folds: Folds, columns: Sequence[Column]) -> str:
-    """Every entry that is worse than the paper's, with what was found out about it."""
+    """Every entry that is worse than the paper's, with the explanation from a check."""
     lines = []
     for name, column, ours, verdict in _compared(folds, columns):
         if verdict is not Verdict.WORSE:
@@ -148,7 +148,7 @@ def _worse(folds: Folds, columns: Sequence[Column]) -> str:
 
 
 def _claims(folds: Folds) -> str:
-    """The paper's two sentences about its table, asked of ours."""
+    """The paper's two claims about its table, checked for ours."""
     pairs = {
         f"{LABELS.get(name, name)} M={kl.label.partition('=')[2]}": (by_fitc, by_kl)
         for fitc, kl in zip(COLUMNS[2:4], COLUMNS[4:6], strict=True)
@@ -176,7 +176,7 @@ def _claims(folds: Folds) -> str:
 
 
 def _at_their_word(folds: Folds, printed: Sequence[Column]) -> str:
-    """The evidence for 30 %: what 3 % gives."""
+    """Results with 3 %, as evidence that the paper used 30 %."""
     meant = [column for column in COLUMNS if isinstance(column.points, float)]
     literal, likely = (our_score(folds, "ringnorm", columns[0]) for columns in (printed, meant))
     on_ringnorm = (
@@ -196,13 +196,13 @@ def _at_their_word(folds: Folds, printed: Sequence[Column]) -> str:
 
 
 def _errors(folds: Folds, columns: Sequence[Column]) -> str:
-    """Of ours alone: the paper gives none."""
+    """Our error rates; the paper has none."""
     rows = [
         (LABELS.get(name, name), *(_error(folds.get(("table", name, c), [])) for c in columns))
         for name in _names(folds)
     ]
-    told = "Share of wrong answers: median over the folds ± two standard deviations of them."
-    return f"{told}\n\n{markdown_table(('data', *(c.label for c in columns)), rows)}"
+    note = "Share of wrong answers: median over the folds ± two standard deviations of them."
+    return f"{note}\n\n{markdown_table(('data', *(c.label for c in columns)), rows)}"
 
 
 def _error(results: list[Result]) -> str:
@@ -213,7 +213,7 @@ def _error(results: list[Result]) -> str:
 
 
 def explanation(learned: list[Result], held: list[Result]) -> str:
-    """In words: what it costs and gains to hold the kernel. Both lists are over the folds."""
+    """A text on bound and NLP with a fixed kernel (`held`); both lists are over the folds."""
     kernel = held[0].cell.settings["kernel"]
     lost = [
         before.values["evidence"] - after.values["evidence"]

@@ -5,6 +5,7 @@ page's font, and a figure is 360 units wide, so that a phone shows it in its ori
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ Number = int | float | np.integer
 
 WIDTH = 360.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 16.0, 10.0, 40.0
-_TICK = 4.0
+
 _IN_A_NAME, _IN_A_TICK = 46, 22  # characters; longer texts are shortened
 _CHARACTER = 6.3  # width of a character, roughly
 
@@ -233,8 +234,8 @@ def class_key(labels: tuple[str, str]) -> Markup:
 
 def unit_axes(x_name: str, y_name: str) -> Axes:
     """Axes from 0 to 1 in both directions."""
-    ticks_of_both = {"x_ticks": PROBABILITIES, "y_ticks": PROBABILITIES}
-    return Axes(UNIT, UNIT, x_name=x_name, y_name=y_name, height=300.0, **ticks_of_both)
+    named = partial(Axes, UNIT, UNIT, x_name=x_name, y_name=y_name, height=300.0)
+    return named(x_ticks=PROBABILITIES, y_ticks=PROBABILITIES)
 
 
 def figure(picture: Markup, caption: object, *above: Markup) -> Markup:

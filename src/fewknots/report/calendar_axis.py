@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ..explain.calendar import MICROSECONDS_A_DAY
+
 _MINUTE, _HOUR = 1 / 1440, 1 / 24
 _MONTH = 30.44  # days, roughly
 # (days between two ticks, unit, how many of it), from fine to coarse
@@ -12,7 +14,6 @@ _STEPS = (
     *((n * _MONTH, "M", n) for n in (1, 2, 3, 6)),
     *((n * 12 * _MONTH, "Y", n) for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)),
 )
-_MICROSECONDS_A_DAY = 86_400e6
 
 
 def calendar_ticks(low: float, high: float, about: int = 4) -> list[tuple[float, str]]:
@@ -28,7 +29,7 @@ def calendar_ticks(low: float, high: float, about: int = 4) -> list[tuple[float,
         shift = -1970 % step
     first = -((shift - begin) // step) * step + shift
     numbers = np.arange(first, end + 1, step).astype(f"datetime64[{unit}]")
-    places = numbers.astype("datetime64[us]").astype(np.int64) / _MICROSECONDS_A_DAY
+    places = numbers.astype("datetime64[us]").astype(np.int64) / MICROSECONDS_A_DAY
     inside = (places >= low - 1e-9) & (places <= high + 1e-9)
     return [
         (float(place), _written(str(number), unit))
@@ -38,7 +39,7 @@ def calendar_ticks(low: float, high: float, about: int = 4) -> list[tuple[float,
 
 def moment(day: float) -> np.datetime64:
     """Days since 1970 as a datetime64."""
-    return np.datetime64(round(day * _MICROSECONDS_A_DAY), "us")
+    return np.datetime64(round(day * MICROSECONDS_A_DAY), "us")
 
 
 def dated(day: float) -> str:

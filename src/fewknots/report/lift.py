@@ -50,13 +50,13 @@ def gains_curve(evidence: Evidence, curves: list[tuple[str, np.ndarray, str]]) -
     fifth = {
         name: percent(float(gains(p, evidence.y, np.array([0.2]))[0])) for name, p, _ in curves
     }
-    shares = ", ".join(f"{name} {share}" for name, share in fifth.items())
+    text = ", ".join(f"{name} {share}" for name, share in fifth.items())
     caption = (
         "Cumulative gains: the share of positive rows found when so many rows are taken, those "
-        f"with the highest probability first. Dashed: taken at random. In the first fifth: {shares}."
+        f"with the highest probability first. Dashed: taken at random. In the first fifth: {text}."
     )
     return figure(
-        axes.svg(f"Cumulative gains. Positive rows found in the first fifth: {shares}."), caption
+        axes.svg(f"Cumulative gains. Positive rows found in the first fifth: {text}."), caption
     )
 
 
@@ -78,12 +78,12 @@ def lift_bars(evidence: Evidence) -> Markup:
         tooltip = f"rows {group.first + 1:,} to {group.beyond:,}: lift {lift:.2f}"
         axes.box(place - 0.35, place + 0.35, 0.0, lift, "positive", tooltip)
     axes.line([axes.x.low, axes.x.high], [1.0, 1.0], "reference")
-    shares = ", ".join(f"{lift:.2f}" for lift in lifts)
+    text = ", ".join(f"{lift:.2f}" for lift in lifts)
     caption = (
         "Lift: how many times as many positive rows each group has as rows taken at random "
         "(dashed). A model that ranks well falls from left to right."
     )
-    return figure(axes.svg(f"Lift of {len(groups)} groups of rows: {shares}."), caption)
+    return figure(axes.svg(f"Lift of {len(groups)} groups of rows: {text}."), caption)
 
 
 def lift_table(evidence: Evidence) -> Markup:

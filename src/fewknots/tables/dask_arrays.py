@@ -1,9 +1,9 @@
 """Files of raw columns as Dask arrays of numbers, read by the workers themselves.
 
-The files must be where the workers can see them, under the same names. Each is cut into stretches
-of rows; the worker that gets a stretch reads it, applies the recipe and leaves out the rows held
-out. The client knows every stretch's size without reading it, since which rows are held out follows
-from their numbers alone (data/hold_out.py).
+The workers must have access to the files, under the same names. Each file is divided into stretches
+of rows; a worker reads a stretch, applies the recipe and drops the held-out rows. The client knows
+the size of every stretch without reading it, since the row number alone decides whether a row is
+held out (data/hold_out.py).
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ import numpy as np
 from ..data.hold_out import HashSplit
 from .rows import TableReader
 
-_LEAST_ROWS = 1000  # in a stretch: fewer are not worth a task
+_LEAST_ROWS = 1000  # in a stretch; fewer rows are not worth a task
 
 
 class Stretch(NamedTuple):
-    """Consecutive rows of one file; `first` is the number of the file's first row among all."""
+    """Consecutive rows of one file; `first` is the number of the file's first row in the table."""
 
     file: int
     first: int
@@ -29,7 +29,7 @@ class Stretch(NamedTuple):
 
 
 def stretches(rows_of_files: Sequence[int], wanted: int) -> list[Stretch]:
-    """All rows in about `wanted` pieces, none across files."""
+    """All rows in about `wanted` stretches, each within one file."""
     size = max(_LEAST_ROWS, -(-sum(rows_of_files) // max(1, wanted)))
     found, first = [], 0
     for file, count in enumerate(rows_of_files):
@@ -60,7 +60,7 @@ def _held(split: HashSplit, part: Stretch) -> np.ndarray:
 
 
 def _read(reader: TableReader, part: Stretch, held_out: HashSplit) -> tuple[np.ndarray, ...]:
-    """On a worker: the rows of a stretch that are to be learned from."""
+    """Runs on a worker: the training rows of a stretch."""
     rows = reader.stretch(part.file, part.start, part.stop)
     X, y, weights = rows.chosen(~_held(held_out, part))
     return X, y.astype(np.int64), weights

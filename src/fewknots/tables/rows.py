@@ -1,4 +1,4 @@
-"""The rows of files as numbers: those of a split, those outside it, or a stretch of one file."""
+"""The rows of files as numbers: inside or outside a split, or a stretch of one file."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -26,11 +26,11 @@ class NumberedRows(NamedTuple):
     weights: Float[np.ndarray, " N"]
 
     def chosen(self, which: np.ndarray) -> "NumberedRows":
-        """Those rows only."""
+        """Only these rows."""
         return self if which.all() else NumberedRows(*(column[which] for column in self))
 
     def some(self, split: HashSplit) -> "NumberedRows":
-        """Those of a split, by their number here."""
+        """The rows of a split, by their number here."""
         return self.chosen(split.drawn(0, len(self.y)))
 
 
@@ -47,15 +47,15 @@ class TableReader:
 
     @property
     def width(self) -> int:
-        """The number of inputs a row becomes."""
+        """The number of features of a row."""
         return len(self._recipe.feature_names)
 
-    def parted(
+    def sample_and_held_out(
         self, sample: HashSplit, held_out: HashSplit, learned: LearnedRowsCounter
     ) -> tuple[NumberedRows, NumberedRows]:
-        """The rows of `sample` that are not held out, and those that are.
+        """The rows of `sample` that are not held out, and the held-out rows.
 
-        All that are not held out are noted in `learned`.
+        All rows that are not held out are added to `learned`.
         """
         parts: tuple[list[NumberedRows], list[NumberedRows]] = ([], [])
         for first, rows in self._numbered():
