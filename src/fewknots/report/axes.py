@@ -5,7 +5,6 @@ page's font, and a figure is 360 units wide, so that a phone shows it in its ori
 """
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from math import ceil, floor, log10
 from typing import Any, NamedTuple
 
@@ -234,8 +233,8 @@ def class_key(labels: tuple[str, str]) -> Markup:
 
 def unit_axes(x_name: str, y_name: str) -> Axes:
     """Axes from 0 to 1 in both directions."""
-    named = partial(Axes, UNIT, UNIT, x_name=x_name, y_name=y_name, height=300.0)
-    return named(x_ticks=PROBABILITIES, y_ticks=PROBABILITIES)
+    at = PROBABILITIES
+    return Axes(UNIT, UNIT, x_name=x_name, y_name=y_name, height=300.0, x_ticks=at, y_ticks=at)
 
 
 def figure(picture: Markup, caption: object, *above: Markup) -> Markup:
