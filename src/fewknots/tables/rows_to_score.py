@@ -21,8 +21,8 @@ from .model import TableModel, TableRows
 from .overlap import Overlap
 from .overlap import rows as counted
 from .recipe.header import field, finite
-from .survey import Watch
 
+Watch = Callable[[str, int], None]  # called with the work and the number of rows so far
 Read = Callable[[], Iterator[TableRows]]  # starts a new pass over the given rows
 
 
