@@ -39,16 +39,16 @@ class TerminalLine:
         )
 
     def start(self) -> None:
-        """Show that the fit has begun."""
+        """Show that the fit has started."""
         self._bar.start()
         self._task = self._bar.add_task("fitting", total=1.0, state=_COMPILING)
 
     def show(self, state: str, share: float) -> None:
-        """Show where the fit stands, of which this share is over."""
+        """Show the state of the fit; `share` of it is done."""
         self._bar.update(self._task, completed=share, state=state)
 
     def stop(self) -> None:
-        """Leave the last text standing."""
+        """Stop updating; the last text stays."""
         self._bar.stop()
 
 
@@ -56,7 +56,7 @@ class NotebookLine:
     """Text in the output of a cell."""
 
     def start(self) -> None:
-        """Show that the fit has begun."""
+        """Show that the fit has started."""
         from IPython.display import display
 
         self._started = self._shown = time.monotonic()
@@ -64,13 +64,13 @@ class NotebookLine:
         self._handle: Any = display(self._content(), raw=True, display_id=True)
 
     def show(self, state: str, share: float) -> None:
-        """Show where the fit stands, of which this share is over."""
+        """Show the state of the fit; `share` of it is done."""
         self._text = f"{min(share, 1.0):.0%}: {state}"
         if time.monotonic() - self._shown >= _BETWEEN_UPDATES:
             self._update()
 
     def stop(self) -> None:
-        """Leave the last text standing."""
+        """Stop updating; the last text stays."""
         self._update()
 
     def _update(self) -> None:

@@ -35,7 +35,7 @@ class ReliabilityBin(NamedTuple):
 
     predicted: float  # mean probability of the rows in the bin
     observed: float  # share of positive rows among them
-    count: int  # type: ignore[assignment]  # hides a method of tuples that nobody needs here
+    count: int  # type: ignore[assignment]  # hides tuple.count, which is not needed here
     low: float  # 95 % interval of the observed share (Wilson's)
     high: float
 

@@ -40,7 +40,7 @@ def _print_version(wanted: bool) -> bool:
 def fewknots(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which it is."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print version."),
     ] = False,
 ) -> None:
     """Gaussian process classification held by a few inducing points."""

@@ -37,8 +37,8 @@ def contents_in_words(estimator: Any, table: "TableModel | None") -> str:
     if table is not None:
         if table.learned is not None:
             said += (
-                "; and a fingerprint of each row it learned from, by which a row that is at hand "
-                "is known again"
+                "; and a fingerprint of each row it learned from, by which it recognises such a "
+                "row when it is given"
             )
         if any(column.kind == "text" for column in table.recipe.columns):
             said += "; and the more frequent words of the text columns"

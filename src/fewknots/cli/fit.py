@@ -50,7 +50,7 @@ NoRows = Annotated[
     bool,
     typer.Option(
         "--no-rows",
-        help="Only methods whose model holds no row of the table as it is. Such a model can be "
+        help="Use only methods whose model contains no row of the table. Such a model can be "
         "exported.",
     ),
 ]
@@ -58,7 +58,7 @@ Likelihood = Annotated[str, typer.Option(help="probit or logit.")]
 MaxTime = Annotated[
     float | None,
     typer.Option(
-        help="Seconds that all of it may take: reading, training, the last scores.",
+        help="Time limit in seconds for everything: reading, training, the last scores.",
         show_default=False,
     ),
 ]

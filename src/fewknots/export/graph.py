@@ -9,6 +9,7 @@ onnxruntime has every operation used here in float32 and float64, and all of the
 operator set 17, of 2022.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -213,29 +214,11 @@ class Tensor:
         return self.graph.apply_split("Split", self, count=count, axis=1)
 
 
-def exp(x: Tensor) -> Tensor:
-    """eˣ."""
-    return x.graph.apply("Exp", x)
+def _elementwise(operator: str) -> Callable[[Tensor], Tensor]:
+    return lambda x: x.applied(operator)
 
 
-def log(x: Tensor) -> Tensor:
-    """The natural logarithm."""
-    return x.graph.apply("Log", x)
-
-
-def sqrt(x: Tensor) -> Tensor:
-    """The square root."""
-    return x.graph.apply("Sqrt", x)
-
-
-def absolute(x: Tensor) -> Tensor:
-    """|x|."""
-    return x.graph.apply("Abs", x)
-
-
-def sign(x: Tensor) -> Tensor:
-    """-1, 0 or +1."""
-    return x.graph.apply("Sign", x)
+exp, log, sqrt, absolute, sign = map(_elementwise, ("Exp", "Log", "Sqrt", "Abs", "Sign"))
 
 
 def square(x: Tensor) -> Tensor:

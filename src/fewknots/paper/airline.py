@@ -131,10 +131,10 @@ def _account(results: list[Result]) -> str:
     parts = [
         "![scores against time, and lengthscales](figure.png)" if fits else "",
         markdown_table(_HEADER, [_PAPERS_LINEAR, *(_entry(r, linear) for r in results)]),
-        "NLP and error are on the 100,000 flights held out. Time counts training alone, with "
-        "everything compiled and the first inducing points chosen; the clock stands while the "
-        "flights held out are looked at. The paper's 5.9 million flights of 2008 are not these: "
-        "what can be compared is the distance to the linear model.",
+        "NLP and error are on the 100,000 flights held out. Time is of training alone, without "
+        "compiling, choosing the first inducing points and scoring the flights held out. These "
+        "are not the paper's 5.9 million flights of 2008: what can be compared is the distance to "
+        "the linear model.",
     ]
     if fits:
         parts.append(_kernel(fits[-1]))

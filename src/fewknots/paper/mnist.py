@@ -120,10 +120,10 @@ def _account(results: list[Result]) -> str:
         [
             "![hold-out scores against time and passes](figure.png)",
             markdown_table(header, lines),
-            "Accuracy and NLP are on the 10,000 test images, at the end of training. Time counts "
-            "training alone, with everything compiled and the first inducing points chosen; the "
-            "clock stands while the test images are looked at. The paper does not say how long it "
-            f"trained: here Adadelta goes over the images {_PASSES} times.",
+            "Accuracy and NLP are on the 10,000 test images, at the end of training. Time is of "
+            "training alone, without compiling, choosing the first inducing points and scoring the "
+            "test images. The paper does not say how long it trained: here Adadelta makes "
+            f"{_PASSES} passes over the images.",
         ]
     )
 

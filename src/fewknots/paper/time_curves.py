@@ -142,13 +142,12 @@ def _account(results: list[Result]) -> str:
     parts = [
         "![hold-out scores against time](figure.png)",
         markdown_table(_HEADER, [_line(result) for result in results]),
-        "NLP and error are on the rows held out, at the end of training. Time counts training "
-        "alone: the fit's clock stands while it is scored. Compiling, once for each method and "
-        "shape, was done before, and choosing the first inducing points is the same for all "
-        "methods; both are given apart. A fit ends when ten iterations gain nothing, or at the "
-        "most iterations allowed for its M (then they are marked with +). The largest rise is how "
-        "far NLP climbed back above the best it had been: a measure of how unruly the optimisation "
-        "is.",
+        "NLP and error are on the rows held out, at the end of training. Time is of training "
+        "alone, without scoring, compiling (once for each method and shape) and choosing the first "
+        "inducing points (the same for all methods); the last two have columns of their own. A fit "
+        "ends when ten iterations gain nothing, or at the largest number of iterations for its M "
+        "(marked with +). The largest rise is that of the NLP above its lowest value so far: a "
+        "measure of how unsteady the optimisation is.",
     ]
     if done:
         parts += [_frontier(done, "nlp", "NLP"), _frontier(done, "error", "error"), _more(done)]

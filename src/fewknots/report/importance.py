@@ -72,7 +72,7 @@ def importance_table(evidence: Evidence) -> Markup:
     note = (
         f"Means over {counted(found.n_shuffles, 'shuffle')} of {counted(found.n_rows, 'row')}, "
         "with 95 % intervals from drawing the rows anew. All inputs that were made of a column are "
-        "shuffled together. A column that others can stand in for loses little."
+        "shuffled together. The loss is small for a column that others can replace."
     )
     return join([table(caption, header, rows), element("p", note, class_="note")])
 
@@ -119,7 +119,7 @@ def leading_sentence(evidence: Evidence) -> Markup:
     found = evidence.importance
     certain = [c for c in evidence.order if found.low[c] > 0]
     if not certain:
-        words: list[object] = ["For no column do these rows tell that it matters."]
+        words: list[object] = ["These rows do not show for any column that it matters."]
     else:
         named = [element("b", label(found.names[c])) for c in certain[:3]]
         words = ["What matters most: ", join(named, ", "), ". ", _how_many(evidence, len(certain))]
@@ -128,10 +128,10 @@ def leading_sentence(evidence: Evidence) -> Markup:
 
 def _how_many(evidence: Evidence, certain: int) -> str:
     if certain == len(evidence.inputs):
-        return "These rows show of every column that it matters."
+        return "These rows show for every column that it matters."
     return (
-        f"These rows show of {certain:,} of {counted(len(evidence.inputs), 'column')} that they "
-        "matter; of the others they do not tell."
+        f"These rows show for {certain:,} of {counted(len(evidence.inputs), 'column')} that they "
+        "matter; for the others they do not."
     )
 
 

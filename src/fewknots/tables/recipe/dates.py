@@ -98,7 +98,6 @@ class DateLearner:
         self._has_times = False
 
     def add(self, column: pa.Array, place: Place) -> None:
-        """Learn from these rows."""
         days, unreadable = as_days(column, self._name, self._zone, place)
         if not self._words_are_gaps:
             refuse_other_cells(not_a("date", column, self._name, unreadable), self._name, place)
@@ -114,7 +113,6 @@ class DateLearner:
         self._has_times = self._has_times or bool(np.any(present != np.floor(present)))
 
     def learned(self, n_rows: int) -> "Date | str":
-        """The encoding, or the reason why the column cannot be used."""
         if self._present == 0:
             if self._words:
                 raise DataError(
@@ -131,7 +129,6 @@ class DateLearner:
         return Date(self._name, tuple(circles), fill, self._zone, self._words_are_gaps)
 
     def holds(self) -> Holds:
-        """A summary of the contents."""
         if self._present == 0:
             return Holds("", self._absent)
         first, last = (_shown(days, self._has_times) for days in (self._first, self._last))
@@ -139,7 +136,6 @@ class DateLearner:
         return Holds(f"{first} to {last}", self._absent, notes)
 
     def sample(self, column: pa.Array, place: Place) -> np.ndarray:
-        """These rows as numbers, to compare them with the target."""
         return as_days(column, self._name, self._zone, place).values
 
 

@@ -84,7 +84,6 @@ class NumberLearner:
         self.kind = cls.kind
 
     def add(self, column: pa.Array, place: Place) -> None:
-        """Learn from these rows."""
         values, unreadable = as_numbers(column, self._name, place, self._cls.flags)
         if not self._words_are_gaps:
             refuse_other_cells(not_a("number", column, self._name, unreadable), self._name, place)
@@ -100,7 +99,6 @@ class NumberLearner:
             self._highest = max(self._highest, float(np.nanmax(values)))
 
     def learned(self, n_rows: int) -> "Number | str":
-        """The encoding, or the reason why the column cannot be used."""
         if self._present == 0:
             if self._words:
                 raise DataError(f"column {self._name!r} holds no number in any row.")
@@ -111,7 +109,6 @@ class NumberLearner:
         return self._cls(self._name, fill, self._words_are_gaps)
 
     def holds(self) -> Holds:
-        """A summary of the contents."""
         if self._present == 0:
             return Holds("", self._absent)
         both = (self._lowest, self._highest)
@@ -123,7 +120,6 @@ class NumberLearner:
         return Holds(shown, self._absent, notes, self._leading_zeros)
 
     def sample(self, column: pa.Array, place: Place) -> np.ndarray:
-        """These rows as numbers, to compare them with the target."""
         if cells.is_text(column.type) and not self._leading_zeros:
             self._leading_zeros = bool(pc.any(pc.match_substring_regex(column, r"^0\d+$")).as_py())
         return as_numbers(column, self._name, place, self._cls.flags).values

@@ -71,7 +71,6 @@ class TextLearner:
         self._bytes = 0
 
     def add(self, column: pa.Array, place: Place) -> None:
-        """Learn from these rows."""
         words = as_words(column, self._name, place)
         if self._counts is None:
             return
@@ -84,7 +83,6 @@ class TextLearner:
             self._counts = None
 
     def learned(self, n_rows: int) -> "Text | str":
-        """The encoding, or the reason why the column cannot be used."""
         if self._counts is None:
             return "holds too many different texts"
         if len(self._counts) == 1:
@@ -96,7 +94,6 @@ class TextLearner:
         return Text(self._name, tuple(sorted(common)), len(common) < len(self._counts))
 
     def holds(self) -> Holds:
-        """A summary of the contents."""
         if self._counts is None:
             return Holds(f"more than {_MOST_COUNTED:,} levels", 0, self._notes)
         levels = [word for word, _ in self._counts.most_common(_SHOWN + 1) if word][:_SHOWN]

@@ -35,7 +35,6 @@ class WrittenLearner:
         return "nothing" if self._chosen is None else self._chosen.kind
 
     def add(self, column: pa.Array, place: Place) -> None:
-        """Learn from these rows."""
         if self._chosen is None:
             self._chosen = self._choice(column, place)
             if self._chosen is None:
@@ -48,17 +47,14 @@ class WrittenLearner:
         self._chosen.add(column, place)
 
     def learned(self, n_rows: int) -> Number | Date | Text | str:
-        """The encoding, or the reason why the column cannot be used."""
         return "has no value in any row" if self._chosen is None else self._chosen.learned(n_rows)
 
     def holds(self) -> Holds:
-        """A summary of the contents."""
         if self._chosen is None:
             return Holds("", sum(self._gaps.values()))
         return self._chosen.holds()
 
     def sample(self, column: pa.Array, place: Place) -> np.ndarray:
-        """These rows as one number each."""
         if self._chosen is None:
             return np.full(len(column), np.nan)
         return self._chosen.sample(column, place)
