@@ -19,7 +19,7 @@ from ..exceptions import CheckpointError, CheckpointWarning, ModelFileError, war
 from ..files import container
 from ..files.container import shown
 from ..progress import Reporter
-from .saved_form import Saved, check_history
+from .saved_form import Saved, check_common
 
 _FORMAT = 1
 _PATTERN = "step-*.checkpoint"
@@ -82,7 +82,7 @@ class Checkpoints:
             )
         saved = Saved(header, arrays)
         try:
-            check_history(saved)
+            check_common(saved)
             self.check(saved)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CheckpointError(f"{path} is not a valid checkpoint: {shown(error)}.") from error

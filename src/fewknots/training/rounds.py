@@ -2,9 +2,9 @@ r"""Full-batch training in rounds: for rows that are many, or far away, and look
 
 A round looks at all rows at one kernel, Z and q, wherever the rows are (summation.py). Between two
 rounds the client maximises a surrogate: its own sample of the rows, corrected by what the rounds
-have told (surrogate.py). What is here is the outer loop, a trust-region method. The surrogate is
-trusted in a box around the best place known, |θ - θ_k| ≤ radius for every coordinate, and the next
-round says how much of the promised gain was real:
+have told (surrogate.py). What is here is a step of the loop (loop.py), by a trust-region method.
+The surrogate is trusted in a box around the best place known, |θ - θ_k| ≤ radius for every
+coordinate, and the next round says how much of the promised gain was real:
 
 | gain                        | the place                  | the box                     |
 |-----------------------------|----------------------------|-----------------------------|
@@ -26,6 +26,7 @@ checkpoint: the best place and its sums, the corrections and the radius. No roun
 """
 
 import time
+from typing import NamedTuple
 
 import jax
 import numpy as np
@@ -35,12 +36,15 @@ from ..optimize.lbfgsb import Status, flatten
 from ..optimize.natural_rounds import Damping
 from ..progress import Reporter
 from ..stopping import StoppedEarly
-from .checkpoint import flattened, take_up_history, unflattened, with_history
+from .checkpoint import flattened, unflattened
 from .correction import CurvatureCorrections
 from .full_batch import Fitted, Problem
 from .held_rows import Found, Point, Shape
+from .loop import train
 from .parameters import Named, encode, limits
+from .run_state import Measure, RunState
 from .saved_form import Saved
+from .schedule import Plan
 from .steps import Naturals
 from .summation import MemorySums, RoundsRun, fitted_at, point_at, seen_at, weigh
 from .surrogate import Iterate, Proposal, Sample, Surrogate, Visited
@@ -54,109 +58,39 @@ _INCREDIBLE = 4.0  # times what is right to first order
 _MOST_DOUBTS = 3  # about θ, before it is q that is doubted
 _LITTLE_ROUNDS = 3
 _PLATEAU_ROUNDS = 10  # that would together gain less than `tol`
+_KEPT = ("jitter", "radius", "natural", "little_rounds", "is_over")  # in a checkpoint's header
 
 
 def fit_in_rounds(run: RoundsRun, problem: Problem, report: Reporter) -> Fitted:
     """Ask all rows, go where the surrogate is best, ask again."""
-    search = _TrustRegion(run, problem)
-    if run.resumed is None:
-        search.ask_first()
-    else:
-        search.resume(run.resumed, report)
-    seconds = 0.0  # that the last round took
-    while True:
-        if search.rounds > len(report.moments):  # or it is a run taken up, and was told
-            stop = report(search.evidence, so_far=search.so_far)
-            if run.checkpoints is not None and (stop or run.checkpoints.is_due()):
-                search.save(report)
-            if stop:
-                status = Status.STOPPED
-                break
-        if search.is_over or search.rounds >= problem.max_iter:
-            status = Status.CONVERGED if search.is_over else Status.MAX_ITER
-            break
-        try:
-            proposal = search.proposal(report)
-            no_time = report.limit is not None and report.limit.left() < seconds
-            if no_time or report.is_asked_to_stop():
-                status = Status.STOPPED
-                break
-            began = time.perf_counter()
-            search.follow(proposal)
-        except StoppedEarly:
-            status = Status.STOPPED
-            break
-        seconds = time.perf_counter() - began
-    if run.checkpoints is not None:
-        search.save(report)
-    return search.fitted(status)
+    strategy = _Rounds(run, problem, report)
+    return train(strategy, report, run.seed, run.checkpoints, run.resumed)
 
 
-class _TrustRegion:
+class _TrustRegion(NamedTuple):
     """The best place known, and how far around it the surrogate is trusted."""
 
-    def __init__(self, run: RoundsRun, problem: Problem):
-        self.run, self.problem = run, problem
-        free, self.frozen = encode(run.start.model, problem.learned)
-        self.start = Iterate(free, Naturals(*map(np.asarray, run.start.q)))
-        self.limits = limits(free, self.frozen)
-        rows = MemorySums(problem.rows, problem.rows.y.dtype, Shape.for_rows(len(problem.rows.y)))
-        weight = run.summation.total_weight
-        scale, worthwhile = weight / rows.total_weight, problem.tol * weight / _PLATEAU_ROUNDS
-        self.sample = Sample(rows, scale, run.start.base, self.frozen, problem, worthwhile)
-        self.corrections = CurvatureCorrections.none(len(flatten(free)))
-        self.radius = _FIRST_RADIUS
-        self.natural = 0.0  # the length of the natural-gradient step to be made next, if one is
-        self.little_rounds = 0  # in a row
-        self.jitter = problem.jitter
-        self.rounds = 0
-        self.is_over = False
-        self.here: Visited
+    here: Visited
+    corrections: CurvatureCorrections
+    jitter: float
+    radius: float = _FIRST_RADIUS
+    natural: float = 0.0  # the length of the natural-gradient step to be made next, if one is
+    little_rounds: int = 0  # in a row
+    is_over: bool = False
 
-    @property
-    def bound(self) -> float:
-        """The best so far, with the priors of the kernel's parameters."""
-        return float(self.here.weighed.bound)
-
-    @property
-    def evidence(self) -> float:
-        """The same without the priors."""
-        return self.here.weighed.evidence
-
-    def ask_first(self) -> None:
-        """The round from which all others follow."""
-        self.here = self._ask(self.start)
-
-    def proposal(self, report: Reporter) -> Proposal:
-        """Where to ask next."""
-        if self.natural:
-            return self._natural_step()
-        radius = self.radius
-        for _ in range(_MOST_DOUBTS):
-            found = self._surrogate(self.here).proposal(self._box(radius), report.is_asked_to_stop)
-            credible = _INCREDIBLE * found.first_order + self.sample.worthwhile
-            if found.promise <= credible or report.is_asked_to_stop():
-                self.radius = radius
-                return found
-            radius *= 0.25
-        self.natural = 1.0
-        return self._natural_step()
-
-    def _box(self, radius: float) -> tuple[Named, Named]:
+    def box(self, radius: float, limits: tuple[Named, Named]) -> tuple[Named, Named]:
         """The lowest and highest θ that the surrogate is trusted at."""
-        free, (lowest, highest) = self.here.place.free, self.limits
+        free, (lowest, highest) = self.here.place.free, limits
         return (
             jax.tree.map(lambda x, low: np.maximum(x - radius, low), free, lowest),
             jax.tree.map(lambda x, high: np.minimum(x + radius, high), free, highest),
         )
 
-    def _step(self, proposal: Proposal) -> Float[np.ndarray, " P"]:
+    def move(self, proposal: Proposal) -> Float[np.ndarray, " P"]:
+        """How far from here it is, in each coordinate of θ."""
         return flatten(proposal.place.free) - flatten(self.here.place.free)
 
-    def _length(self, proposal: Proposal) -> float:
-        return float(np.max(np.abs(self._step(proposal)), initial=0.0))
-
-    def _natural_step(self) -> Proposal:
+    def natural_step(self) -> Proposal:
         """By what all rows have said, θ as it is: for a q from which the surrogate misleads."""
         (free, q), weighed = self.here.place, self.here.weighed
         step = Damping().step(seen_at(q, weighed), self.natural)
@@ -165,91 +99,128 @@ class _TrustRegion:
         nothing = np.zeros(self.corrections.directions.shape[1])
         return Proposal(place, step.promise, nothing, step.promise, step.promise)
 
-    def follow(self, proposal: Proposal) -> None:
+    def after(self, proposal: Proposal, gain: float, worthwhile: float) -> "_TrustRegion":
+        """How far to trust the surrogate, now that the gain is known."""
+        length = float(np.max(np.abs(self.move(proposal)), initial=0.0))
+        at_border = length > 0.99 * self.radius
+        radius, natural = self.radius, self.natural
+        if not gain > 0.0:  # nor a number, perhaps
+            radius = max(0.25 * length, _LEAST_RADIUS)
+            natural = float(proposal.of_q > _MOSTLY * proposal.promise)
+        elif gain < _POOR * proposal.promise:
+            radius = max(0.5 * length, _LEAST_RADIUS)
+        elif gain > _GOOD * proposal.promise and at_border:
+            radius *= 2.0
+        little = proposal.promise < worthwhile
+        rounds = self.little_rounds + 1 if little else 0
+        is_over = little and (not at_border or rounds >= _LITTLE_ROUNDS)
+        return self._replace(radius=radius, natural=natural, little_rounds=rounds, is_over=is_over)
+
+
+class _Rounds:
+    """One round is one step (a `Strategy`); the state is None before the first."""
+
+    n_rows, tol, patience = 0, 0.0, 0  # the loop need not count rows, nor look at scores
+    advice = "a larger jitter"
+
+    def __init__(self, run: RoundsRun, problem: Problem, report: Reporter):
+        self.run, self.problem, self.report = run, problem, report
+        self.plan = Plan("rounds", 0, problem.max_iter)
+        free, self.frozen = encode(run.start.model, problem.learned)
+        self.start = Iterate(free, Naturals(*map(np.asarray, run.start.q)))
+        self.limits = limits(free, self.frozen)
+        rows = MemorySums(problem.rows, problem.rows.y.dtype, Shape.for_rows(len(problem.rows.y)))
+        weight = run.summation.total_weight
+        scale, worthwhile = weight / rows.total_weight, problem.tol * weight / _PLATEAU_ROUNDS
+        self.sample = Sample(rows, scale, run.start.base, self.frozen, problem, worthwhile)
+        self.seconds = 0.0  # that the last round took
+
+    def begin(self, now: RunState, saved: Saved | None) -> _TrustRegion | None:
+        if saved is None:
+            return None
+        held = {name: saved.header[name] for name in _KEPT}
+        place = unflattened("place", self.start, saved.arrays)
+        like = self.sample.look(self.start, held["jitter"])
+        found = unflattened("found", like, saved.arrays)
+        corrections = CurvatureCorrections(saved.arrays["bends.0"], saved.arrays["bends.1"])
+        return _TrustRegion(self._visited(place, found, held["jitter"]), corrections, **held)
+
+    def status(self, state: _TrustRegion | None, now: RunState) -> Status | None:
+        if state is not None and state.is_over:
+            return Status.CONVERGED
+        return Status.MAX_ITER if now.done >= self.plan.steps else None
+
+    def step(self, state: _TrustRegion | None, now: RunState) -> tuple[_TrustRegion, Measure]:
+        if state is None:
+            here, jitter = self._ask(self.start, self.problem.jitter)
+            nothing = CurvatureCorrections.none(len(flatten(self.start.free)))
+            new = _TrustRegion(here, nothing, jitter)
+            self.so_far(new, None)  # an error, if not even the start is of use
+        else:
+            state, proposal = self._proposal(state)
+            limit = self.report.limit
+            no_time = limit is not None and limit.left() < self.seconds
+            if no_time or self.report.is_asked_to_stop():
+                raise StoppedEarly
+            began = time.perf_counter()
+            new = self._follow(state, proposal)
+            self.seconds = time.perf_counter() - began
+        evidence = new.here.weighed.evidence
+        return new, Measure(1, evidence, evidence / self.run.summation.total_weight)
+
+    def _proposal(self, state: _TrustRegion) -> tuple[_TrustRegion, Proposal]:
+        """Where to ask next, and how far the surrogate was trusted for that."""
+        if state.natural:
+            return state, state.natural_step()
+        asked_to_stop, radius = self.report.is_asked_to_stop, state.radius
+        for _ in range(_MOST_DOUBTS):
+            surrogate = Surrogate(self.sample, state.here, state.corrections, state.jitter)
+            found = surrogate.proposal(state.box(radius, self.limits), asked_to_stop)
+            credible = _INCREDIBLE * found.first_order + self.sample.worthwhile
+            if found.promise <= credible or asked_to_stop():
+                return state._replace(radius=radius), found
+            radius *= 0.25
+        state = state._replace(natural=1.0)
+        return state, state.natural_step()
+
+    def _follow(self, state: _TrustRegion, proposal: Proposal) -> _TrustRegion:
         """Ask there, go there if that is better, and learn how far to trust."""
-        there = self._ask(proposal.place)
-        gain = float(there.weighed.bound) - self.bound
-        if self.natural:
-            self.natural = 0.0 if gain > 0.0 else 0.5 * self.natural
-            self.is_over = 0.0 < self.natural < _SHORTEST_NATURAL
+        there, jitter = self._ask(proposal.place, state.jitter)
+        state = state._replace(jitter=jitter)
+        gain = float(there.weighed.bound) - float(state.here.weighed.bound)
+        if state.natural:
+            natural = 0.0 if gain > 0.0 else 0.5 * state.natural  # a shorter one is next
+            state = state._replace(natural=natural, is_over=0.0 < natural < _SHORTEST_NATURAL)
         else:
             if np.isfinite(gain):  # a place that is not followed teaches as much
-                error = self._surrogate(there).gradient_here() - proposal.gradient
-                self.corrections = self.corrections.learned(error, self._step(proposal))
-            self._learn_how_far_to_trust(proposal, gain)
-        if gain > 0.0:
-            self.here = there
+                surrogate = Surrogate(self.sample, there, state.corrections, jitter)
+                error = surrogate.gradient_here() - proposal.gradient
+                corrections = state.corrections.learned(error, state.move(proposal))
+                state = state._replace(corrections=corrections)
+            state = state.after(proposal, gain, self.sample.worthwhile)
+        return state._replace(here=there) if gain > 0.0 else state
 
-    def _learn_how_far_to_trust(self, proposal: Proposal, gain: float) -> None:
-        length = self._length(proposal)
-        at_border = length > 0.99 * self.radius
-        if not gain > 0.0:  # nor a number, perhaps
-            self.radius = max(0.25 * length, _LEAST_RADIUS)
-            self.natural = float(proposal.of_q > _MOSTLY * proposal.promise)
-        elif gain < _POOR * proposal.promise:
-            self.radius = max(0.5 * length, _LEAST_RADIUS)
-        elif gain > _GOOD * proposal.promise and at_border:
-            self.radius *= 2.0
-        little = proposal.promise < self.sample.worthwhile
-        self.little_rounds = self.little_rounds + 1 if little else 0
-        self.is_over = little and (not at_border or self.little_rounds >= _LITTLE_ROUNDS)
-
-    def _surrogate(self, visited: Visited) -> Surrogate:
-        return Surrogate(self.sample, visited, self.corrections, self.jitter)
-
-    def _ask(self, place: Iterate) -> Visited:
-        self.rounds += 1
+    def _ask(self, place: Iterate, jitter: float) -> tuple[Visited, float]:
         model, q = point_at(place.free, self.frozen, place.q)
-        point = Point(model, q, self.jitter)
+        point = Point(model, q, jitter)
         found = self.run.summation(jax.tree.map(np.asarray, point))
         if np.isfinite(found.sums.log_prob):
             # A jitter once needed is kept: a bound that switches jitter has no gradient.
-            self.jitter = max(self.jitter, float(found.jitter))
-        return self._visited(place, found)
+            jitter = max(jitter, float(found.jitter))
+        return self._visited(place, found, jitter), jitter
 
-    def _visited(self, place: Iterate, found: Found) -> Visited:
+    def _visited(self, place: Iterate, found: Found, jitter: float) -> Visited:
         base = self.run.start.base
-        weighed = weigh(place.free, self.frozen, base, place.q, found, self.jitter)
+        weighed = weigh(place.free, self.frozen, base, place.q, found, jitter)
         return Visited(place, found, jax.tree.map(np.asarray, weighed))
 
-    # --- checkpoints --------------------------------------------------------------------------
+    def saved(self, state: _TrustRegion) -> Saved:
+        header = {name: getattr(state, name) for name in _KEPT}
+        arrays = flattened("model", self.run.start.model) | flattened("bends", state.corrections)
+        arrays |= flattened("place", state.here.place) | flattened("found", state.here.found)
+        return Saved({"n_inducing": len(self.start.q.linear)} | header, arrays)
 
-    def save(self, report: Reporter) -> None:
-        """Keep the run as it stands."""
-        assert self.run.checkpoints is not None
-        header = {
-            "seed": self.run.seed,
-            "n_inducing": len(self.start.q.linear),
-            "rounds": self.rounds,
-            "jitter": self.jitter,
-            "radius": self.radius,
-            "natural": self.natural,
-            "little_rounds": self.little_rounds,
-            "is_over": self.is_over,
-        }
-        arrays = flattened("model", self.run.start.model)
-        arrays |= flattened("place", self.here.place) | flattened("found", self.here.found)
-        arrays |= flattened("bends", self.corrections) | with_history(report)
-        self.run.checkpoints.write(self.rounds, header, arrays)
+    def so_far(self, state: _TrustRegion, bound: float | None) -> Fitted:
+        return fitted_at(state.here.weighed)
 
-    def resume(self, saved: Saved, report: Reporter) -> None:
-        """Stand where the run stood."""
-        take_up_history(report, saved)
-        self.rounds, self.is_over = saved.header["rounds"], saved.header["is_over"]
-        self.radius, self.natural = saved.header["radius"], saved.header["natural"]
-        self.jitter = saved.header["jitter"]
-        self.little_rounds = saved.header["little_rounds"]
-        place = unflattened("place", self.start, saved.arrays)
-        found = unflattened("found", self.sample.look(self.start, self.jitter), saved.arrays)
-        self.corrections = CurvatureCorrections(saved.arrays["bends.0"], saved.arrays["bends.1"])
-        self.here = self._visited(place, found)
-
-    # --- the end ------------------------------------------------------------------------------
-
-    def so_far(self) -> Fitted:
-        """What a fit that stopped here would leave behind."""
-        return self.fitted(Status.STOPPED)
-
-    def fitted(self, status: Status) -> Fitted:
-        """The posterior at the best place."""
-        return fitted_at(self.here.weighed, self.rounds, self.rounds, status)
+    fitted = so_far

@@ -1,4 +1,4 @@
-"""Where a run of many steps stands, and what follows from it: for minibatches and local fits alike.
+"""Where a run of many steps stands, and what follows from it, whatever its steps are.
 
 A run is a function of its plan, its start and its seed. `RunState` is what changes on the way
 beside the parameters: it goes into every checkpoint, so that a run can be taken up in the middle.
@@ -6,12 +6,25 @@ beside the parameters: it goes into every checkpoint, so that a run can be taken
 
 from typing import Any, NamedTuple
 
+import jax
+import numpy as np
+
 from ..exceptions import NumericalError, NumericalWarning, warn
 from ..stopping import TimeLimit
 from .saved_form import Saved
 from .schedule import Pace, Plan, has_plateaued
 
 _MOST_RETRIES = 5
+
+
+class Measure(NamedTuple):
+    """What a chunk of steps has shown."""
+
+    steps: int
+    bound: float  # of all rows, or an estimate of it
+    objective: float  # the same per unit of weight
+    held_out_nlp: float | None = None
+    is_good: bool = True  # else the chunk is to be undone
 
 
 class RunState(NamedTuple):
@@ -33,6 +46,9 @@ class RunState(NamedTuple):
     @classmethod
     def of(cls, saved: Saved, plan: Plan) -> "RunState":
         """As a checkpoint has it; the plan may have become longer or shorter since."""
+        if "standing" not in saved.header:  # in rounds, kept by an older fewknots
+            done = saved.header["rounds" if "rounds" in saved.header else "done"]
+            return cls.at_first(plan)._replace(done=done)
         held = saved.header["standing"]
         pace, done = Pace(**held["pace"]), held["done"]
         if saved.header["planned_steps"] != plan.steps:
@@ -53,22 +69,16 @@ class RunState(NamedTuple):
         return share if limit is None else max(share, limit.share())
 
     def after(
-        self,
-        steps: int,
-        objective: float,
-        held_out_nlp: float | None,
-        limit: TimeLimit | None,
-        seconds: float,
-        tol: float,
-        patience: int,
+        self, found: Measure, limit: TimeLimit | None, seconds: float, tol: float, patience: int
     ) -> "RunState":
         """After steps that went well; if there have been no better scores for long, near the end.
 
-        objective : per unit of weight; the score, unless rows are held out.
+        The score is the objective, unless rows are held out.
         seconds : that the fit has taken by now
         """
-        now = self._replace(done=self.done + steps)
-        scores = (*self.scores, objective if held_out_nlp is None else -held_out_nlp)
+        now = self._replace(done=self.done + found.steps)
+        score = found.objective if found.held_out_nlp is None else -found.held_out_nlp
+        scores = (*self.scores, score)
         pace, share = self.pace, now.share(limit)
         cooling = pace.from_step > 0 or limit is not None
         if not cooling and has_plateaued(scores, share, tol, patience):
@@ -77,7 +87,7 @@ class RunState(NamedTuple):
             pace=pace,
             retries=0,
             seconds=seconds,
-            lowest=min(self.lowest, objective),
+            lowest=min(self.lowest, found.objective),
             scores=scores,
         )
 
@@ -95,3 +105,8 @@ class RunState(NamedTuple):
             NumericalWarning,
         )
         return self._replace(slowdown=slowdown, retries=self.retries + 1)
+
+
+def all_finite(tree: Any) -> bool:
+    """Whether every number of a state is one."""
+    return all(bool(np.all(np.isfinite(leaf))) for leaf in jax.tree.leaves(tree))

@@ -2,88 +2,102 @@
 
 The steps are those of steps.py, natural gradients and Adam (or an optimiser over everything), at
 the rates of schedule.py; a batch is whatever rows the hash of held_rows.py picks, `batch_size` of
-them on average. For rows so many that not even tens of looks at all of them can be afforded.
+them on average. For rows so many that not even tens of looks at all of them can be afforded. A step
+is one round, and the loop is that of loop.py; one round on all rows at the end gives the bound.
 """
+
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
-from ..exceptions import NumericalError
 from ..optimize.lbfgsb import Status
 from ..progress import Reporter
-from ..stopping import StoppedEarly, to_the_end
+from ..stopping import to_the_end
 from . import steps
-from .checkpoint import flattened, take_up_history, unflattened, with_history
+from .checkpoint import flattened, unflattened
 from .full_batch import Fitted, Problem
 from .held_rows import Point, Subset
+from .loop import train
 from .parameters import encode
+from .run_state import Measure, RunState, all_finite
+from .saved_form import Saved
 from .schedule import Plan, rates
 from .summation import RoundsRun, fitted_at, point_at, weigh
+
+_WIDE = np.dtype(np.float64)
 
 
 def fit_in_sampled_rounds(
     run: RoundsRun, plan: Plan, n_rows: int, problem: Problem, report: Reporter
 ) -> Fitted:
     """`plan.steps` rounds on `plan.batch_size` rows each; then one on all rows, for the bound."""
-    free, frozen = encode(run.start.model, problem.learned, moving_unit=False)
-    wide = np.dtype(np.float64)
-    state = steps.start_state(plan.optimizer, free, run.start.q, wide)
-    base, done, jitter = run.start.base, 0, problem.jitter
-    if run.resumed is not None:
-        state = unflattened("state", state, run.resumed.arrays)
-        done, jitter = int(run.resumed.header["done"]), run.resumed.header["jitter"]
-        take_up_history(report, run.resumed)
-    total, status = run.summation.total_weight, Status.CONVERGED
-    share = min(1.0, plan.batch_size / n_rows)
+    strategy = _SampledRounds(run, plan, n_rows, problem)
+    return train(strategy, report, run.seed, run.checkpoints, run.resumed)
 
-    def so_far() -> Fitted:
-        with to_the_end():
-            found = run.summation(_point(state, frozen, jitter))
-        q = steps.naturals_of(state.q)
-        last = weigh(state.free, frozen, base, q, found, jitter)
-        return fitted_at(jax.tree.map(np.asarray, last), done, done, status)
 
-    def save() -> None:
-        assert run.checkpoints is not None
-        n_inducing = len(run.start.q.linear)
-        header = {"seed": run.seed, "n_inducing": n_inducing, "done": done, "jitter": jitter}
-        arrays = flattened("state", state) | flattened("model", run.start.model)
-        run.checkpoints.write(done, header, arrays | with_history(report))
+class _State(NamedTuple):
+    """What a round moves."""
 
-    while done < plan.steps:
-        subset = None if share >= 1.0 else Subset(run.seed, done, share)
-        try:
-            found = run.summation(_point(state, frozen, jitter), subset)
-        except StoppedEarly:
-            status = Status.STOPPED
-            break
-        part = np.array([done / plan.steps])
-        rate = steps.Rates(*(r[0] for r in rates(plan, done, part, n_rows, 1.0, wide)))
+    train: steps.TrainState
+    jitter: float
+
+
+class _SampledRounds:
+    """One round is one step (a `Strategy`)."""
+
+    tol, patience = 0.0, 0
+    advice = "a larger batch_size or jitter"
+
+    def __init__(self, run: RoundsRun, plan: Plan, n_rows: int, problem: Problem):
+        self.run, self.plan, self.n_rows = run, plan, n_rows
+        self.free, self.frozen = encode(run.start.model, problem.learned, moving_unit=False)
+        self.jitter = problem.jitter
+
+    def begin(self, now: RunState, saved: Saved | None) -> _State:
+        train = steps.start_state(self.plan.optimizer, self.free, self.run.start.q, _WIDE)
+        if saved is None:
+            return _State(train, self.jitter)
+        return _State(unflattened("state", train, saved.arrays), saved.header["jitter"])
+
+    def status(self, state: _State, now: RunState) -> Status | None:
+        return None if now.done < self.plan.steps else Status.CONVERGED
+
+    def step(self, state: _State, now: RunState) -> tuple[_State, Measure]:
+        run, plan, total = self.run, self.plan, self.run.summation.total_weight
+        share = plan.batch_size / self.n_rows
+        subset = None if share >= 1.0 else Subset(run.seed, now.done, share)
+        found = run.summation(self._point(state), subset)
+        part = np.array([now.done / plan.steps])
+        rate = rates(plan, now.done, part, self.n_rows, now.slowdown, _WIDE)
         new, bound = steps.step_from_sums(
-            plan.optimizer, state, frozen, base, found.sums, rate, total, jitter
+            plan.optimizer,
+            state.train,
+            self.frozen,
+            run.start.base,
+            found.sums,
+            steps.Rates(*(r[0] for r in rate)),
+            total,
+            state.jitter,
         )
-        if not all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves((new, bound))):
-            raise NumericalError(
-                f"training diverged in round {done}. Try a larger batch_size or jitter."
-            )
-        jitter = max(jitter, float(found.jitter))
-        state, done = jax.tree.map(np.asarray, new), done + 1
-        seen = plan.batch_size
-        stop = report(
-            float(bound),
-            rows=seen,
-            passes=done * seen / n_rows,
-            share=done / plan.steps,
-            so_far=so_far,
-        )
-        if run.checkpoints is not None and (stop or run.checkpoints.is_due()):
-            save()
-        if stop:
-            status = Status.STOPPED
-            break
-    return so_far()
+        moved = _State(jax.tree.map(np.asarray, new), max(state.jitter, float(found.jitter)))
+        objective = float(bound) / total
+        return moved, Measure(1, float(bound), objective, is_good=all_finite((new, bound)))
 
+    def saved(self, state: _State) -> Saved:
+        start = self.run.start
+        arrays = flattened("state", state.train) | flattened("model", start.model)
+        return Saved({"n_inducing": len(start.q.linear), "jitter": state.jitter}, arrays)
 
-def _point(state: steps.TrainState, frozen, jitter: float) -> Point:
-    model, q = point_at(state.free, frozen, state.q)
-    return jax.tree.map(np.asarray, Point(model, q, jitter))
+    def so_far(self, state: _State, bound: float | None) -> Fitted:
+        with to_the_end():
+            found = self.run.summation(self._point(state))
+        (free, _, q), base = state.train, self.run.start.base
+        last = weigh(free, self.frozen, base, steps.naturals_of(q), found, state.jitter)
+        return fitted_at(jax.tree.map(np.asarray, last))
+
+    fitted = so_far
+
+    def _point(self, state: _State) -> Point:
+        model, q = point_at(state.train.free, self.frozen, state.train.q)
+        return jax.tree.map(np.asarray, Point(model, q, state.jitter))

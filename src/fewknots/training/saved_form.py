@@ -25,14 +25,14 @@ class Saved(NamedTuple):
 
 
 def of_minibatches(saved: Saved) -> None:
-    """A stochastic run's (stochastic.py)."""
-    _check_standing(saved)
-    _check_inducing(saved)
+    """A stochastic run's (stochastic.py), and part of every other's with inducing points."""
+    _check_numbers(saved.header, counts=("n_inducing",))
+    if saved.header["n_inducing"] > max(array.size for array in saved.arrays.values()):
+        raise ValueError("it has fewer inducing points than it says")
 
 
 def of_neighbourhoods(saved: Saved) -> None:
     """A local fit's (local/training.py)."""
-    _check_standing(saved)
     scale = saved.arrays["search.scale"]
     if scale.dtype != np.float64 or not np.all(scale > 0):
         raise ValueError("its search has no metric")
@@ -40,24 +40,24 @@ def of_neighbourhoods(saved: Saved) -> None:
 
 def of_rounds(saved: Saved) -> None:
     """A run's in rounds (rounds.py)."""
-    counts, measures = ("seed", "rounds", "little_rounds"), ("jitter", "radius", "natural")
-    _check_numbers(saved.header, counts, measures)
+    _check_numbers(saved.header, ("little_rounds",), ("jitter", "radius", "natural"))
     if type(saved.header["is_over"]) is not bool:
         raise ValueError("it does not say whether it is over")
     directions, strengths = (saved.arrays[f"bends.{i}"] for i in range(2))
     if directions.ndim != 2 or strengths.shape != directions.shape[:1]:
         raise ValueError("its curvature corrections are of different numbers")
-    _check_inducing(saved)
+    of_minibatches(saved)
 
 
 def of_sampled_rounds(saved: Saved) -> None:
     """A run's in rounds on a part of the rows each (sampled_rounds.py)."""
-    _check_numbers(saved.header, counts=("seed", "done"), measures=("jitter",))
-    _check_inducing(saved)
+    _check_numbers(saved.header, measures=("jitter",))
+    of_minibatches(saved)
 
 
-def check_history(saved: Saved) -> None:
-    """The part that all have: what was reported so far."""
+def check_common(saved: Saved) -> None:
+    """The part that all have: where the run stands, and what was reported so far."""
+    _check_standing(saved.header)
     if not all(name in saved.arrays for name in _HISTORY):
         raise ValueError("its history is incomplete")
     length = saved.arrays["history.bound"].size
@@ -67,8 +67,10 @@ def check_history(saved: Saved) -> None:
             raise ValueError(f"its array {shown(name)} is no column of the others' length")
 
 
-def _check_standing(saved: Saved) -> None:
-    header, standing = saved.header, saved.header["standing"]
+def _check_standing(header: dict[str, Any]) -> None:
+    if "standing" not in header:  # in rounds, kept by an older fewknots
+        return _check_numbers(header, ("seed", "rounds" if "rounds" in header else "done"))
+    standing = header["standing"]
     pace = standing["pace"]
     if standing.keys() != _STANDING or pace.keys() != _PACE:
         raise ValueError("its standing has other parts")
@@ -79,12 +81,6 @@ def _check_standing(saved: Saved) -> None:
         raise ValueError("one of its scores is not a number")
     if pace["end"] > header["planned_steps"]:
         raise ValueError("it has more steps than were planned")
-
-
-def _check_inducing(saved: Saved) -> None:
-    _check_numbers(saved.header, counts=("n_inducing",))
-    if saved.header["n_inducing"] > max(array.size for array in saved.arrays.values()):
-        raise ValueError("it has fewer inducing points than it says")
 
 
 def _check_numbers(

@@ -130,8 +130,8 @@ def seen_at(q: Naturals, weighed: Weighed) -> Seen:
     return Seen(*map(np.asarray, (q.precision, weighed.q.mean, weighed.q.factor, *weighed.target)))
 
 
-def fitted_at(last: Weighed, iterations: int, rounds: int, status: Status) -> Fitted:
-    """What a fit that ended here leaves behind."""
+def fitted_at(last: Weighed) -> Fitted:
+    """What a fit that ended here leaves behind; rounds are counted elsewhere."""
     check_end(last.model.kernel, last.evidence, last.jitter, last.factorised)
     held = HeldByPoints(last.whitener, last.q)
     gradient = EvidenceGradient(
@@ -139,4 +139,4 @@ def fitted_at(last: Weighed, iterations: int, rounds: int, status: Status) -> Fi
     )
     posterior = held.posterior(last.model.kernel, last.model.Z)
     bound, jitter = last.evidence, float(last.jitter)
-    return Fitted(posterior, held, last.model, bound, gradient, iterations, rounds, status, jitter)
+    return Fitted(posterior, held, last.model, bound, gradient, 0, 0, Status.STOPPED, jitter)
