@@ -6,7 +6,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ..paper.runner import Moment
+from ..paper.runner import RunProgress
 
 
 class CellDisplay:
@@ -27,7 +27,7 @@ class CellDisplay:
         )
         self._task = self._bar.add_task(name, total=None, state="looking at the data")
 
-    def __call__(self, now: Moment) -> None:
+    def __call__(self, now: RunProgress) -> None:
         self.done, self.total = now.done, now.total
         if now.result is None:
             state = f"{now.cell.key}{self._left()}"

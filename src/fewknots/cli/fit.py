@@ -159,7 +159,7 @@ def command(
     from ..kernels import as_kernel
     from ..numerics.precision import DEVICES, on_device
     from ..stopping import TimeLimit, listening
-    from ..tables.fit import Run, fit_files
+    from ..tables.fit import RunOptions, fit_files
     from ..tables.survey import Task
 
     classifier = GPClassifier(
@@ -184,7 +184,7 @@ def command(
         raise typer.BadParameter("say either --cluster or --workers, not both.")
     started = time.perf_counter()
     limit = None if max_time is None else TimeLimit(max_time, started)
-    run = Run(holdout, seed, folder, resume, cluster=cluster, workers=workers, limit=limit)
+    run = RunOptions(holdout, seed, folder, resume, cluster=cluster, workers=workers, limit=limit)
     with as_files(sources) as files, listening() as interruption, ReadingLine() as watch:
         model = fit_files(files, task, classifier, run, watch, options, seen)
     if (places := relative_paths(sources, destination)) is not None:

@@ -98,7 +98,7 @@ def numbers(cells: pa.Array, decimal: str, flags: bool = False) -> Read:
         known = words.get(text.strip().lower())
         return number(text, decimal) if known is None else known
 
-    return _one_by_one(cells, read)
+    return _parse_distinct(cells, read)
 
 
 def moments(cells: pa.Array) -> Read:
@@ -106,7 +106,7 @@ def moments(cells: pa.Array) -> Read:
     try:
         return days_since_1970(_without_usual_gaps(cells).cast(pa.timestamp("us")))
     except pa.ArrowInvalid:
-        return _one_by_one(cells, _days)
+        return _parse_distinct(cells, _days)
 
 
 def days_since_1970(timestamps: pa.Array) -> Read:
@@ -126,11 +126,11 @@ def labels(texts: Sequence[str], decimal: str) -> list[bool | int | float | str 
     if present and all(flag(text) is not None for text in present):
         return [None if is_gap(text) else bool(flag(text)) for text in texts]
     if present and all(number(text, decimal) is not None for text in present):
-        return [None if is_gap(text) else _whole_if_so(text, decimal) for text in texts]
+        return [None if is_gap(text) else _int_if_whole(text, decimal) for text in texts]
     return list(texts)
 
 
-def _whole_if_so(text: str, decimal: str) -> int | float:
+def _int_if_whole(text: str, decimal: str) -> int | float:
     value = number(text, decimal)
     assert value is not None
     small = abs(value) < 2**53 and value.is_integer()
@@ -149,7 +149,7 @@ def is_text(dtype: pa.DataType) -> bool:
     return types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
 
 
-def different(cells: pa.Array) -> list[str]:
+def distinct(cells: pa.Array) -> list[str]:
     """The distinct texts of a column, in order of appearance."""
     return [text or "" for text in pc.unique(cells).to_pylist()]
 
@@ -159,7 +159,7 @@ def _without_usual_gaps(cells: pa.Array) -> pa.Array:
     return pc.if_else(gaps, pa.scalar(None, cells.type), cells) if pc.any(gaps).as_py() else cells
 
 
-def _one_by_one(cells: pa.Array, read: Callable[[str], float | None]) -> Read:
+def _parse_distinct(cells: pa.Array, read: Callable[[str], float | None]) -> Read:
     """Parse each distinct text once: a piece often has far fewer texts than rows."""
     coded = cells.dictionary_encode()
     texts = [text or "" for text in coded.dictionary.to_pylist()]

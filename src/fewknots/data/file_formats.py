@@ -20,7 +20,7 @@ from ..exceptions import DataError
 from .csv_dialect import Dialect
 from .csv_lines import CsvLayout
 from .intact_part import intact_part
-from .sources import Counted, Layout, Place
+from .sources import Layout, NumberedLayout, Place
 
 # A Parquet column of a row group is read through a buffer of this size, not all at once.
 _PARQUET_BUFFER = 2**18
@@ -61,7 +61,7 @@ class Parquet:
             return file.schema_arrow
 
     def layout(self, path: Path) -> Layout:
-        return Counted(1, self.decimal)
+        return NumberedLayout(1, self.decimal)
 
     def n_rows(self, path: Path) -> int | None:
         with pa.parquet.ParquetFile(path) as file:
@@ -143,7 +143,7 @@ class Arrow:
             return _arrow_reader(file).schema
 
     def layout(self, path: Path) -> Layout:
-        return Counted(1, self.decimal)
+        return NumberedLayout(1, self.decimal)
 
     def n_rows(self, path: Path) -> int | None:
         with pa.OSFile(str(path)) as file:

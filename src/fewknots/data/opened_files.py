@@ -21,7 +21,7 @@ _TYPED: dict[str, Callable[[str], Format]] = {
 _KINDS: dict[str, Any] = _TYPED | dict.fromkeys(_SEPARATORS, Csv)
 
 
-def readable(
+def with_read_errors(
     batches: Iterator[pa.RecordBatch], place: Place, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
     """The same batches; an error in reading says how far the file could be read."""
@@ -67,7 +67,7 @@ class OpenedFile(NamedTuple):
         """The named columns in pieces of 1 to `rows` rows, and the place of each piece."""
         place = self.place
         batches = self.format.batches(self.path, self.schema, names, rows)
-        for batch in readable(batches, place, self.schema.names):
+        for batch in with_read_errors(batches, place, self.schema.names):
             for start in range(0, batch.num_rows, rows):
                 piece = batch.slice(start, rows)
                 yield piece, place

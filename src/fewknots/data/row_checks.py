@@ -61,10 +61,10 @@ def _check_numbers(X: np.ndarray, name: Callable[[int], str], place: Place) -> N
     value, here, what = X[row, column], place.row(int(row)), name(int(column))
     if np.isnan(value):
         raise missing_value(what, here)
-    raise DataError(f"{here}: {incomputable(what, value)}{place.note}")
+    raise DataError(f"{here}: {_out_of_range(what, value)}{place.note}")
 
 
-def incomputable(what: str, value: float) -> str:
+def _out_of_range(what: str, value: float) -> str:
     """Message for a number that is infinite or too large."""
     if np.isinf(value):
         return f"{what} is infinite. Replace it by a number or leave the row out."

@@ -67,7 +67,7 @@ class RowPrints(NamedTuple):
         return hashlib.blake2b(self.entries(X, positive).tobytes(), digest_size=16).hexdigest()
 
 
-def of_the_other_label(entries: UInt64[np.ndarray, " N"]) -> UInt64[np.ndarray, " N"]:
+def with_other_label(entries: UInt64[np.ndarray, " N"]) -> UInt64[np.ndarray, " N"]:
     """The entries of rows with the same inputs and the other label."""
     return entries ^ _LABEL
 

@@ -60,7 +60,7 @@ class Layout(Protocol):
 
 
 @dataclass(frozen=True)
-class Counted:
+class NumberedLayout:
     """Rows are numbered one after the other."""
 
     first: int  # the number of the first row
@@ -75,7 +75,7 @@ class Counted:
         return f"row {row + self.first}"
 
 
-IN_MEMORY = Counted(0)
+IN_MEMORY = NumberedLayout(0)
 
 
 class Place(NamedTuple):

@@ -65,7 +65,7 @@ def recall(path: Path) -> Record | None:
     return record
 
 
-def is_kept(path: Path) -> bool:
+def is_cached(path: Path) -> bool:
     """Whether the file and its record exist; only `recall` checks that they agree."""
     return path.is_file() and _record_path(path).is_file()
 

@@ -49,7 +49,7 @@ def download(address: str, path: Path) -> Path:
 def _transfer(address: str, path: Path) -> None:
     request = Request(address, headers={"User-Agent": "fewknots"})
     with urlopen(request, timeout=_SILENCE) as response, path.open("wb") as file:
-        total = _announced(response)
+        total = _content_length(response)
         arrived = 0
         with _progress() as progress:
             task = progress.add_task(address.rpartition("/")[2], total=total)
@@ -68,6 +68,6 @@ def _progress() -> Progress:
     return Progress(*columns, console=Console(stderr=True), transient=True, disable=off)
 
 
-def _announced(response: HTTPResponse) -> int | None:
+def _content_length(response: HTTPResponse) -> int | None:
     length = response.headers.get("Content-Length")
     return None if length is None else int(length)

@@ -46,7 +46,7 @@ def generate(name: str, n: int, seed: int) -> Dataset:
     return Dataset(name, X, y, numbered("x", X.shape[1]), (), source)
 
 
-def stand_in(name: str, n_rows: int) -> Contents:
+def substitute(name: str, n_rows: int) -> Contents:
     """As many rows as IDA's set of this name has, with splits of the same sizes."""
     drawn = generate(name, n_rows, _GENERATED_SEED)
     splits = drawn_splits(name, n_rows)

@@ -33,7 +33,7 @@ _BREAST_CANCER: Sequence[Sequence[str] | None] = (
 )
 
 
-class Recipe(NamedTuple):
+class KeelTable(NamedTuple):
     """How to convert a table of KEEL to IDA's: its name in KEEL, its inputs, which labels are 1."""
 
     table: str
@@ -120,13 +120,13 @@ _MAGIC_NAMES = (
 )
 
 RECIPES = {
-    "banana": Recipe("banana", _numbers, _label(1), remark="rounded to two or three digits"),
-    "breast_cancer": Recipe("breast", _breast_cancer, _label("recurrence-events")),
-    "diabetes": Recipe("pima", _numbers, _label("tested_positive")),
-    "flare_solar": Recipe("flare-F", _flare_solar, _flare_solar_labels, collection="imbalanced"),
-    "german": Recipe("german", _german, _label(2)),
-    "image": Recipe("segment", _image, _label(1, 2, 3, 6)),
-    "twonorm": Recipe("twonorm", _scaled_numbers, _label(0)),
-    "magic": Recipe("magic", _small_numbers, _label("g"), _MAGIC_NAMES),
-    "spambase": Recipe("spambase", _small_numbers, _label(1)),
+    "banana": KeelTable("banana", _numbers, _label(1), remark="rounded to two or three digits"),
+    "breast_cancer": KeelTable("breast", _breast_cancer, _label("recurrence-events")),
+    "diabetes": KeelTable("pima", _numbers, _label("tested_positive")),
+    "flare_solar": KeelTable("flare-F", _flare_solar, _flare_solar_labels, collection="imbalanced"),
+    "german": KeelTable("german", _german, _label(2)),
+    "image": KeelTable("segment", _image, _label(1, 2, 3, 6)),
+    "twonorm": KeelTable("twonorm", _scaled_numbers, _label(0)),
+    "magic": KeelTable("magic", _small_numbers, _label("g"), _MAGIC_NAMES),
+    "spambase": KeelTable("spambase", _small_numbers, _label(1)),
 }

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..exceptions import DatasetError
-from .catalogue import CATALOGUE, NAMES, Entry
+from .catalogue import CATALOGUE, NAMES, CatalogueEntry
 from .dataset import Contents, Dataset, SourceError
-from .sources import LocalFile, Source
+from .sources import DatasetSource, LocalFile
 
 _VARIABLE = "FEWKNOTS_DATA"
 
@@ -44,17 +44,17 @@ def load(name: str, folder: Path | str | None = None) -> Dataset:
 
 def available(name: str, folder: Path | str | None = None) -> str | None:
     """Where `load` would find the data set on this machine; None if it would download it."""
-    places = (source.at_hand() for source in _sources(_entry(name), folder))
+    places = (source.available_at() for source in _sources(_entry(name), folder))
     return next((place for place in places if place is not None), None)
 
 
-def _sources(entry: Entry, folder: Path | str | None) -> Iterator[Source]:
+def _sources(entry: CatalogueEntry, folder: Path | str | None) -> Iterator[DatasetSource]:
     chosen = folder if folder is not None else os.environ.get(_VARIABLE)
     yield LocalFile(entry.file, Path(chosen) if chosen else None)
     yield from entry.elsewhere
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> CatalogueEntry:
     if name in CATALOGUE:
         return CATALOGUE[name]
     close = difflib.get_close_matches(name, NAMES, n=1)
@@ -62,7 +62,7 @@ def _entry(name: str) -> Entry:
     raise ValueError(f"name={name!r} is no known data set.{hint} Known: {', '.join(NAMES)}.")
 
 
-def _check(entry: Entry, contents: Contents, place: str) -> None:
+def _check(entry: CatalogueEntry, contents: Contents, place: str) -> None:
     found = contents.X.shape[1]
     if found != entry.inputs or len(contents.feature_names) != found:
         raise DatasetError(

@@ -15,13 +15,13 @@ from . import cache
 from .dataset import Contents, DataFile, SourceError
 
 
-class Source(Protocol):
+class DatasetSource(Protocol):
     """A source; `label` is its name in the list of sources that were tried."""
 
     @property
     def label(self) -> str: ...
 
-    def at_hand(self) -> str | None:
+    def available_at(self) -> str | None:
         """Where the data are on this machine, in a few words; None if they are not."""
 
     def load(self) -> tuple[Contents, str]:
@@ -37,7 +37,7 @@ class LocalFile:
 
     label = "local folder"
 
-    def at_hand(self) -> str | None:
+    def available_at(self) -> str | None:
         if self.folder is None or not (self.folder / self.file.name).is_file():
             return None
         return f"folder ({self.file.name})"
@@ -68,11 +68,11 @@ class Package:
     def label(self) -> str:
         return f"package {self.distribution}"
 
-    def at_hand(self) -> str | None:
+    def available_at(self) -> str | None:
         return None if importlib.util.find_spec(self.module) is None else self.label
 
     def load(self) -> tuple[Contents, str]:
-        if self.at_hand() is None:
+        if self.available_at() is None:
             raise SourceError(f"it is not installed (pip install {self.distribution})")
         try:
             version = importlib.metadata.version(self.distribution)
@@ -97,8 +97,8 @@ class Download:
     def path(self) -> Path:
         return cache.cache_folder() / self.file.name
 
-    def at_hand(self) -> str | None:
-        return f"cache ({self.file.name})" if cache.is_kept(self.path) else None
+    def available_at(self) -> str | None:
+        return f"cache ({self.file.name})" if cache.is_cached(self.path) else None
 
     def load(self) -> tuple[Contents, str]:
         try:
@@ -123,7 +123,7 @@ class Definition:
 
     label = "definition"
 
-    def at_hand(self) -> str | None:
+    def available_at(self) -> str | None:
         return "drawn from its definition"
 
     def load(self) -> tuple[Contents, str]:

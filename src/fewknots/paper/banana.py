@@ -80,7 +80,7 @@ class Banana:
             "seconds": timed.start_seconds + timed.seconds,
             "compile_seconds": timed.compile_seconds,
             "iterations": clf.n_iter_,
-            **(_whereabouts(clf, X, found) if is_sparse else {}),
+            **(_describe_points(clf, X, found) if is_sparse else {}),
             "across": found.across,
             "up": found.up,
             "surface": np.round(found.probability, 8),
@@ -120,7 +120,7 @@ def _cell(row: Row, count: int | None) -> Cell:
     return Cell(f"banana-{settings['method']}-{count or 'full'}", settings)
 
 
-def _whereabouts(clf: GPClassifier, X: np.ndarray, found: Surface) -> dict[str, Any]:
+def _describe_points(clf: GPClassifier, X: np.ndarray, found: Surface) -> dict[str, Any]:
     """The inducing points, and numbers that describe where they are."""
     points = clf.inducing_points_
     lengthscale = clf.kernel_.input_scale() * X.std(axis=0)  # in the units of X

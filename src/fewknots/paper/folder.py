@@ -18,11 +18,11 @@ import numpy as np
 from .. import __version__
 from ..files.container import replacing
 from .experiment import Experiment, Options, Result
-from .runner import DataSets, Watch, gather, run_cells
+from .runner import DataSets, OnProgress, gather, run_cells
 
 
 def reproduce(
-    experiment: Experiment, options: Options, folder: Path, watch: Watch
+    experiment: Experiment, options: Options, folder: Path, watch: OnProgress
 ) -> dict[str, Result]:
     """Run the cells that have no result yet, then write figure, numbers, README.md and run.json."""
     data = gather(experiment.needs, options.data)

@@ -27,7 +27,7 @@ _PASSES = 10  # of Adadelta over all rows; the paper does not give its number
 _NEXT_LOOK = 1.08
 
 
-class Setting(NamedTuple):
+class MnistFit(NamedTuple):
     """A fit: its label in the figure, and the arguments that differ from the defaults."""
 
     label: str
@@ -36,16 +36,16 @@ class Setting(NamedTuple):
 
 PIXELS_AS_THEY_ARE = {"standardize": False, "ard": False}
 NATURAL = {"optimizer": "natural_gradient"}  # what so many rows get by default
-WAYS = {
-    "paper": Setting(
+FITS = {
+    "paper": MnistFit(
         "the paper's: Adadelta, step rate 0.1, batches of 10",
         {"optimizer": "adadelta", "batch_size": 10, "max_iter": 6000 * _PASSES, "tol": 0.0}
         | PIXELS_AS_THEY_ARE,
     ),
-    "one-lengthscale": Setting(
+    "one-lengthscale": MnistFit(
         "natural gradients, one lengthscale, pixels as they are", NATURAL | PIXELS_AS_THEY_ARE
     ),
-    "defaults": Setting("fewknots' defaults (pixels standardised, a lengthscale each)", NATURAL),
+    "defaults": MnistFit("fewknots' defaults (pixels standardised, a lengthscale each)", NATURAL),
 }
 _QUICK_STEPS = {"paper": 1000, "one-lengthscale": 100, "defaults": 50}
 
@@ -61,7 +61,7 @@ class Mnist:
     choices: tuple[Choice, ...] = ()
 
     def cells(self, options: Options) -> list[Cell]:
-        return [_cell(name, setting, options) for name, setting in WAYS.items()]
+        return [_cell(name, setting, options) for name, setting in FITS.items()]
 
     def run(self, cell: Cell, options: Options) -> dict[str, Any]:
         dataset = load(_DATA, options.data)
@@ -82,7 +82,7 @@ class Mnist:
         return _account(list(results.values()))
 
 
-def _cell(name: str, setting: Setting, options: Options) -> Cell:
+def _cell(name: str, setting: MnistFit, options: Options) -> Cell:
     arguments = dict(setting.arguments)
     if options.quick:
         arguments["max_iter"] = _QUICK_STEPS[name]
@@ -97,7 +97,7 @@ def _cell(name: str, setting: Setting, options: Options) -> Cell:
 
 
 def _label(result: Result) -> str:
-    return WAYS[result.cell.settings["way"]].label
+    return FITS[result.cell.settings["way"]].label
 
 
 def _draw(done: list[Result], folder: Path) -> None:

@@ -23,10 +23,10 @@ from ..files.container import replacing
 from ..stopping import listening
 from .experiment import Cell, Experiment, Options, Result
 
-Watch = Callable[["Moment"], None]
+OnProgress = Callable[["RunProgress"], None]
 
 
-class Found(NamedTuple):
+class FoundData(NamedTuple):
     """A data set that was found."""
 
     source: str
@@ -36,7 +36,7 @@ class Found(NamedTuple):
 class DataSets(NamedTuple):
     """The data sets of an experiment: those found, and why others were not."""
 
-    found: dict[str, Found]
+    found: dict[str, FoundData]
     missing: dict[str, str]
 
 
@@ -49,7 +49,7 @@ def gather(names: tuple[str, ...], folder: Path | None) -> DataSets:
         except DatasetError as error:
             missing[name] = str(error)
         else:
-            found[name] = Found(dataset.source, _sha256(dataset))
+            found[name] = FoundData(dataset.source, _sha256(dataset))
     if missing and not found:
         raise DatasetError("\n\n".join(missing.values()))
     return DataSets(found, missing)
@@ -63,7 +63,7 @@ def _sha256(dataset: Dataset) -> str:
     return digest.hexdigest()
 
 
-class Moment(NamedTuple):
+class RunProgress(NamedTuple):
     """The state of a run: before a cell (`result` is None) or after it."""
 
     done: int
@@ -74,7 +74,7 @@ class Moment(NamedTuple):
 
 
 def run_cells(
-    experiment: Experiment, options: Options, data: DataSets, folder: Path, watch: Watch
+    experiment: Experiment, options: Options, data: DataSets, folder: Path, watch: OnProgress
 ) -> dict[str, Result]:
     """The result of every cell, from its file or from running it."""
     cells = experiment.cells(options)
@@ -87,16 +87,16 @@ def run_cells(
         interruption.keeps_nothing = True
         for done, cell in enumerate(cells):
             path = files / f"{cell.key}.json"
-            made_of = {"fewknots": __version__, "settings": _as_json(cell.settings)}
-            made_of["data"] = identity
-            result = _kept(path, cell, made_of)
+            origin = {"fewknots": __version__, "settings": _as_json(cell.settings)}
+            origin["data"] = identity
+            result = _load_cell(path, cell, origin)
             kept = result is not None
             if result is None:
-                watch(Moment(done, len(cells), cell))
+                watch(RunProgress(done, len(cells), cell))
                 result = _without_data(cell, data) or _run(experiment, cell, options)
-                _keep(path, result, made_of)
+                _save_cell(path, result, origin)
             results[cell.key] = result
-            watch(Moment(done + 1, len(cells), cell, result, kept))
+            watch(RunProgress(done + 1, len(cells), cell, result, kept))
     return results
 
 
@@ -119,11 +119,11 @@ def _run(experiment: Experiment, cell: Cell, options: Options) -> Result:
     return Result(cell, values, failed, time.perf_counter() - started, tuple(said))
 
 
-def _keep(path: Path, result: Result, made_of: dict[str, Any]) -> None:
+def _save_cell(path: Path, result: Result, origin: dict[str, Any]) -> None:
     outcome = {"values": result.values} if result.failed is None else {"failed": result.failed}
     record = {
         "key": result.cell.key,
-        **made_of,
+        **origin,
         "seconds": result.seconds,
         "warnings": list(result.warnings),
         **outcome,
@@ -132,11 +132,11 @@ def _keep(path: Path, result: Result, made_of: dict[str, Any]) -> None:
         temporary.write_text(json.dumps(record) + "\n", encoding="utf-8")
 
 
-def _kept(path: Path, cell: Cell, made_of: dict[str, Any]) -> Result | None:
+def _load_cell(path: Path, cell: Cell, origin: dict[str, Any]) -> Result | None:
     """The result in the cell's file; None if there is none, or if the cell has to run again."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        same = all(record[part] == made_of[part] for part in made_of)
+        same = all(record[part] == origin[part] for part in origin)
         if not same or "failed" in record:
             return None
         values, seconds = record["values"], record["seconds"]

@@ -19,7 +19,7 @@ from ..kernels import RBF
 from .experiment import LENGTHSCALES, Cell, Choice, Options, Result, is_per_input
 from .outputs import new_figure, save_figure, write_csv
 from .table1_account import Folds, account, by_column, our_score
-from .table1_paper import AS_PRINTED, COLUMNS, DATA_SETS, LABELS, PAPER, Column, TableEntry
+from .table1_paper import AS_PRINTED, COLUMNS, DATA_SETS, LABELS, PAPER, TableColumn, TableEntry
 from .timed_fits import hold_out_scores
 
 FOLDS = 10
@@ -56,7 +56,7 @@ class Check(NamedTuple):
     """
 
     data: str
-    column: Column
+    column: TableColumn
     kernel: dict[str, float]
 
 
@@ -90,7 +90,7 @@ class Table1:
             *(
                 _cell(name, column, fold, options)
                 for name in names
-                if _is_there(name, options)
+                if _is_available(name, options)
                 for column in columns
                 if _is_feasible(name, column, options)
                 for fold in folds
@@ -98,7 +98,7 @@ class Table1:
             *(
                 _check_cell(check, fold, options)
                 for check in checks
-                if _is_there(check.data, options)
+                if _is_available(check.data, options)
                 for fold in folds
             ),
         ]
@@ -133,7 +133,7 @@ class Table1:
         return account(list(results.values()), options.extras)
 
 
-def _is_there(name: str, options: Options) -> bool:
+def _is_available(name: str, options: Options) -> bool:
     """Whether the data set can be loaded; if not, it is left out and the README says why."""
     try:
         load(name, options.data)
@@ -142,11 +142,11 @@ def _is_there(name: str, options: Options) -> bool:
     return True
 
 
-def _is_feasible(name: str, column: Column, options: Options) -> bool:
+def _is_feasible(name: str, column: TableColumn, options: Options) -> bool:
     return options.extras[SPLITS.name] == "ida" or name not in _MANY_ROWS or column.points == 8
 
 
-def _cell(name: str, column: Column, fold: int, options: Options) -> Cell:
+def _cell(name: str, column: TableColumn, fold: int, options: Options) -> Cell:
     settings = {
         "part": "table",
         "data": name,
@@ -238,7 +238,9 @@ def _draw_panel(panel: Any, folds: Folds, name: str) -> None:
     panel.grid(axis="y", alpha=0.3)
 
 
-def _draw_score(panel: Any, place: float, shown: TableEntry, column: Column, full: bool) -> None:
+def _draw_score(
+    panel: Any, place: float, shown: TableEntry, column: TableColumn, full: bool
+) -> None:
     colour = _COLOURS[column.family]
     if shown.is_large:
         style = {"color": colour, "ha": "center", "va": "top", "rotation": 90, "fontsize": 7}
@@ -256,7 +258,7 @@ def _draw_score(panel: Any, place: float, shown: TableEntry, column: Column, ful
     )
 
 
-def _short(column: Column) -> str:
+def _short(column: TableColumn) -> str:
     return column.label.replace(" M=", "\n")
 
 

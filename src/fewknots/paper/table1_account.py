@@ -13,13 +13,13 @@ from .table1_paper import (
     DATA_SETS,
     LABELS,
     PAPER,
-    Column,
+    TableColumn,
     TableEntry,
     Verdict,
     compare,
 )
 
-Folds = dict[tuple[str, str, Column], list[Result]]  # by part, data set and column
+Folds = dict[tuple[str, str, TableColumn], list[Result]]  # by part, data set and column
 _PROTOCOL = {
     ("splits", "ida"): "splits of the IDA benchmark",
     ("splits", "folds"): "ten-fold cross-validation of all rows",
@@ -49,7 +49,7 @@ def account(results: list[Result], extras: dict[str, str]) -> str:
         _claims(folds),
     ]
     if printed:
-        parts += ['## The columns "M=3.0%" taken at their word', _at_their_word(folds, printed)]
+        parts += ['## The columns "M=3.0%" taken at their word', _as_printed(folds, printed)]
     parts += ["## Error rates", _errors(folds, [*columns, *printed])]
     return "\n\n".join(part for part in parts if part)
 
@@ -59,12 +59,12 @@ def by_column(results: Sequence[Result]) -> Folds:
     folds: Folds = {}
     for result in results:
         settings = result.cell.settings
-        column = Column(settings["family"], settings["method"], settings["points"])
+        column = TableColumn(settings["family"], settings["method"], settings["points"])
         folds.setdefault((settings["part"], settings["data"], column), []).append(result)
     return folds
 
 
-def our_score(folds: Folds, name: str, column: Column) -> TableEntry | None:
+def our_score(folds: Folds, name: str, column: TableColumn) -> TableEntry | None:
     """Our entry; None if it was not run, or if a fold failed."""
     results = folds.get(("table", name, column), [])
     if not results or any(result.failed is not None for result in results):
@@ -73,8 +73,8 @@ def our_score(folds: Folds, name: str, column: Column) -> TableEntry | None:
 
 
 def _compared(
-    folds: Folds, columns: Sequence[Column]
-) -> list[tuple[str, Column, TableEntry, Verdict]]:
+    folds: Folds, columns: Sequence[TableColumn]
+) -> list[tuple[str, TableColumn, TableEntry, Verdict]]:
     """Every entry that can be compared with the paper's."""
     return [
         (name, column, ours, compare(ours, PAPER[name, column]))
@@ -84,7 +84,7 @@ def _compared(
     ]
 
 
-def _table(folds: Folds, columns: Sequence[Column]) -> str:
+def _table(folds: Folds, columns: Sequence[TableColumn]) -> str:
     rows = []
     for name in _names(folds):
         ours = [_entry(folds, name, column) for column in columns]
@@ -97,7 +97,7 @@ def _names(folds: Folds) -> list[str]:
     return [name for name in DATA_SETS if any(key[1] == name for key in folds)]
 
 
-def _entry(folds: Folds, name: str, column: Column) -> str:
+def _entry(folds: Folds, name: str, column: TableColumn) -> str:
     ours = our_score(folds, name, column)
     if ours is not None:
         return f"{ours}{compare(ours, PAPER[name, column]).value}"
@@ -109,7 +109,7 @@ def _why_not(results: list[Result]) -> str:
     return f"failed: {failed} of {len(results)} folds" if results else "not run"
 
 
-def _sums(folds: Folds, columns: Sequence[Column]) -> str:
+def _sums(folds: Folds, columns: Sequence[TableColumn]) -> str:
     """Wins, ties and losses, and the mean distance from the paper's numbers."""
     rows, total = [], Counter[Verdict]()
     for column in columns:
@@ -123,14 +123,14 @@ def _sums(folds: Folds, columns: Sequence[Column]) -> str:
     return markdown_table(header, rows)
 
 
-def _distance(compared: list[tuple[str, Column, TableEntry, Verdict]]) -> str:
+def _distance(compared: list[tuple[str, TableColumn, TableEntry, Verdict]]) -> str:
     """Mean of |our median - paper's median| over entries that are not Large."""
     pairs = [(ours, PAPER[name, column]) for name, column, ours, _ in compared]
     apart = [abs(a.median - b.median) for a, b in pairs if not (a.is_large or b.is_large)]
     return f"{np.mean(apart):.3f}" if apart else ""
 
 
-def _worse(folds: Folds, columns: Sequence[Column]) -> str:
+def _worse(folds: Folds, columns: Sequence[TableColumn]) -> str:
     """Every entry that is worse than the paper's, with the explanation from a check."""
     lines = []
     for name, column, ours, verdict in _compared(folds, columns):
@@ -175,7 +175,7 @@ def _claims(folds: Folds) -> str:
     )
 
 
-def _at_their_word(folds: Folds, printed: Sequence[Column]) -> str:
+def _as_printed(folds: Folds, printed: Sequence[TableColumn]) -> str:
     """Results with 3 %, as evidence that the paper used 30 %."""
     meant = [column for column in COLUMNS if isinstance(column.points, float)]
     literal, likely = (our_score(folds, "ringnorm", columns[0]) for columns in (printed, meant))
@@ -195,7 +195,7 @@ def _at_their_word(folds: Folds, printed: Sequence[Column]) -> str:
     )
 
 
-def _errors(folds: Folds, columns: Sequence[Column]) -> str:
+def _errors(folds: Folds, columns: Sequence[TableColumn]) -> str:
     """Our error rates; the paper has none."""
     rows = [
         (LABELS.get(name, name), *(_error(folds.get(("table", name, c), [])) for c in columns))

@@ -71,7 +71,7 @@ def _printed(value: float) -> int:
     return round(100 * float(f"{value:.2f}"))
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A method with its number of inducing points."""
 
     family: str  # the paper's name
@@ -93,15 +93,15 @@ _SPARSE = {"EPFitc": "fitc_ep", "KLSp": "sparse_kl", "MFSp": "sparse_mean_field"
 _PRINTED, _MEANT = 0.03, 0.3
 
 COLUMNS = (
-    Column("KL", "full_kl", None),
-    Column("EP", "ep", None),
+    TableColumn("KL", "full_kl", None),
+    TableColumn("EP", "ep", None),
     *(
-        Column(family, method, points)
+        TableColumn(family, method, points)
         for family, method in _SPARSE.items()
         for points in (8, _MEANT)
     ),
 )
-AS_PRINTED = tuple(Column(family, method, _PRINTED) for family, method in _SPARSE.items())
+AS_PRINTED = tuple(TableColumn(family, method, _PRINTED) for family, method in _SPARSE.items())
 
 LABELS = {"breast_cancer": "cancer", "flare_solar": "flare solar"}  # other names are the same
 _TABLE = """
@@ -119,7 +119,7 @@ _LINES = [line.split() for line in _TABLE.strip().splitlines()]
 DATA_SETS = tuple(name for name, *_ in _LINES)
 
 
-def _entries() -> dict[tuple[str, Column], TableEntry]:
+def _entries() -> dict[tuple[str, TableColumn], TableEntry]:
     printed = {
         (name, column): TableEntry.from_text(entry)
         for name, *entries in _LINES

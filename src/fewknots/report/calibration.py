@@ -48,7 +48,7 @@ def histogram(evidence: Evidence) -> Markup:
         y_name="rows",
         height=300.0,
         x_ticks=PROBABILITIES,
-        y_ticks=_both_ways(highest[0], highest[1]),
+        y_ticks=_symmetric_ticks(highest[0], highest[1]),
     )
     for kind, label, sign, count in zip(
         ("negative", "positive"), (negative, positive), (-1, 1), counts, strict=True
@@ -99,6 +99,6 @@ def _bin_as_text(b: ReliabilityBin) -> str:
     return f"predicted {b.predicted:.2f}, observed {b.observed:.2f}, {counted(b.count, 'row')}"
 
 
-def _both_ways(down: float, up: float) -> list[tuple[float, str]]:
+def _symmetric_ticks(down: float, up: float) -> list[tuple[float, str]]:
     """Ticks with positive labels in both directions from zero."""
     return [(place, short(abs(place))) for place in ticks(-down, up, 6)]

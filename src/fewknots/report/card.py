@@ -8,7 +8,7 @@ from typing import Any
 from ..scoring import SCORES, scores
 from ..version import __version__
 from .evidence import Evidence
-from .hyperparameters import formula, of_the_whole
+from .hyperparameters import formula, global_parameters
 from .labels import IN_A_SENTENCE, shortened
 from .markup import Markup, element
 from .numbers import cell, counted, percent, short
@@ -122,7 +122,7 @@ def _numbers(evidence: Evidence) -> Markup:
     seed = classifier.random_state
     entries: dict[str, str] = {
         "Kernel": formula(classifier.kernel_),
-        **{name: short(value) for name, value in of_the_whole(classifier.kernel_).items()},
+        **{name: short(value) for name, value in global_parameters(classifier.kernel_).items()},
         "Likelihood": f"Bernoulli, {classifier.likelihood} link",
         "Method": f"{classifier.method_}, held by {held_by(classifier)}",
         "Classes": " and ".join(evidence.labels) + "; probabilities are of the second",

@@ -40,7 +40,7 @@ class Comparison(NamedTuple):
         )
 
 
-def against_the_best(
+def compare_with_best(
     log_p: Float[np.ndarray, "N 2"],
     y: Int[np.ndarray, " N"],
     baselines: dict[str, Float[np.ndarray, " N"]],

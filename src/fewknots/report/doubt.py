@@ -20,8 +20,8 @@ _GROUPS = 8
 
 def variance_by_distance(evidence: Evidence) -> Markup:
     """The variance of the latent function against the distance to the nearest inducing point."""
-    some = np.sort(some_rows(len(evidence.looked_at), _MOST_DOTS))
-    rows, variance = evidence.looked_at[some], evidence.variance[some]
+    some = np.sort(some_rows(len(evidence.latent_rows), _MOST_DOTS))
+    rows, variance = evidence.latent_rows[some], evidence.variance[some]
     X = evidence.rows.X[rows]
     distance = distance_to_points(evidence.classifier, X)
     before = _prior_variance(evidence, X)
@@ -58,7 +58,7 @@ def variance_by_distance(evidence: Evidence) -> Markup:
 
 def errors_by_variance(evidence: Evidence) -> Markup:
     """The share of wrong answers in groups of rows, by ascending latent variance."""
-    wrong = evidence.wrong[evidence.looked_at][np.argsort(evidence.variance, kind="stable")]
+    wrong = evidence.wrong[evidence.latent_rows][np.argsort(evidence.variance, kind="stable")]
     groups = np.array_split(wrong, min(_GROUPS, len(wrong)))
     shares = [float(group.mean()) for group in groups]
     around = np.array([wilson(s, len(g)) for s, g in zip(shares, groups, strict=True)])
@@ -86,7 +86,7 @@ def errors_by_variance(evidence: Evidence) -> Markup:
 
 def least_known(evidence: Evidence) -> Markup:
     """The rows with the greatest latent variance."""
-    most = evidence.looked_at[np.argsort(-evidence.variance, kind="stable")[:_LISTED]]
+    most = evidence.latent_rows[np.argsort(-evidence.variance, kind="stable")[:_LISTED]]
     return _listed(evidence, most, "Rows the model knows least about")
 
 

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from ..data.row_draw import some_rows
 from ..explain import Importance, Input, UnnamedRows, importance, inputs_of, without_names
 from ..explain.unnamed_rows import check_kind
-from .comparison import Comparison, against_the_best
+from .comparison import Comparison, compare_with_best
 from .labels import IN_A_CELL, IN_A_SENTENCE, shortened
 
 _LATENT_ROWS = 20_000  # rows for which the latent function is computed
@@ -23,7 +23,7 @@ class Evidence(NamedTuple):
     y: Int[np.ndarray, " N"]  # 1 for the positive class
     p: Float[np.ndarray, " N"]  # of the positive class
     log_p: Float[np.ndarray, "N 2"]
-    looked_at: Int[np.ndarray, " n"]  # indices of the rows for `mean` and `variance`
+    latent_rows: Int[np.ndarray, " n"]  # indices of the rows for `mean` and `variance`
     mean: Float[np.ndarray, " n"]
     variance: Float[np.ndarray, " n"]
     baselines: dict[str, Float[np.ndarray, " N"]]
@@ -99,7 +99,7 @@ def gather(
         mean,
         variance,
         others,
-        against_the_best(log_p, truth, others),
+        compare_with_best(log_p, truth, others),
         inputs,
         importance(rows, truth, inputs),
         raw,

@@ -32,7 +32,7 @@ def per_input(kernel: Kernel, scale: Float[np.ndarray, " D"]) -> dict[str, Float
     return found
 
 
-def of_the_whole(kernel: Kernel) -> dict[str, float]:
+def global_parameters(kernel: Kernel) -> dict[str, float]:
     """The parameters that do not belong to an input, such as the variance of f."""
     return {
         f"{_named(kernel, part)} {name}": float(getattr(part, name))

@@ -27,7 +27,7 @@ from .baselines import LOGISTIC, Baselines
 from .learned_rows import LearnedRowsCounter
 from .model import TableModel
 from .rows import NumberedRows, TableReader
-from .survey import Survey, Task, Unwatched, Watch, survey
+from .survey import NoProgress, ReadingProgress, Survey, Task, survey
 
 MOST_ROWS_IN_MEMORY = 1_000_000
 MOST_BYTES_IN_MEMORY = 500_000_000
@@ -41,11 +41,11 @@ _LEAST_TIME = 0.01  # seconds, for a classifier whose time is over before it beg
 _SCORED_AT_ONCE = 4096
 _FILES_NAMED = 20  # in the model file
 MODEL = "Gaussian process"
-_UNWATCHED = Unwatched()
+_NO_PROGRESS = NoProgress()
 _AS_RECOGNISED = CsvOptions()
 
 
-class Run(NamedTuple):
+class RunOptions(NamedTuple):
     """Options of a fit that are not about the task."""
 
     hold_out: float = 0.1  # share of the rows for the last scores, at most about 100,000 rows
@@ -74,8 +74,8 @@ def fit_files(
     source: Any,
     task: Task,
     classifier: GPClassifier,
-    run: Run,
-    watch: Watch = _UNWATCHED,
+    run: RunOptions,
+    watch: ReadingProgress = _NO_PROGRESS,
     csv: CsvOptions = _AS_RECOGNISED,
     show: Callable[[RawFiles, Survey], None] | None = None,
 ) -> TableModel:
@@ -109,7 +109,7 @@ def fit_files(
     if run.limit is not None:  # the time that is left, minus a share for the last scores
         classifier.set_params(max_time=max(_LEAST_TIME, (1.0 - _LAST_SCORES) * run.limit.left()))
     if on_cluster:
-        far = TableReader(files, task, recipe, labels, _UNWATCHED)  # is sent to the workers
+        far = TableReader(files, task, recipe, labels, _NO_PROGRESS)  # is sent to the workers
         _fit_on_cluster(classifier, far, rows_of_files, held_out_split, run, watch)
     elif in_memory:
         if classifier._fit_plan(len(sample.y)).plan is not None:
@@ -149,8 +149,8 @@ def _fit_on_cluster(
     reader: TableReader,
     rows_of_files: Sequence[int],
     held_out: HashSplit,
-    run: Run,
-    watch: Watch,
+    run: RunOptions,
+    watch: ReadingProgress,
 ) -> None:
     try:
         from ..distributed.connection import connected

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, UInt64
 
-from ..data.row_prints import KEY_BYTES, RowPrints, of_the_other_label, without_label
+from ..data.row_prints import KEY_BYTES, RowPrints, with_other_label, without_label
 from ..exceptions import ModelFileError
 from ..files.container import Arrays
 from .recipe.header import field, finite
@@ -44,7 +44,7 @@ class LearnedRows:
         the other label.
         """
         distinct, code, given = np.unique(entries, return_inverse=True, return_counts=True)
-        others = of_the_other_label(distinct)
+        others = with_other_label(distinct)
         unmatched = np.maximum(given - _count_of(distinct, self.entries, self.counts), 0)
         spare = _count_of(others, self.entries, self.counts) - _count_of(others, distinct, given)
         n_new = np.maximum(unmatched - np.maximum(spare, 0), 0)

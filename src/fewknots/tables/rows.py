@@ -1,4 +1,4 @@
-"""The rows of files as numbers: inside or outside a split, or a stretch of one file."""
+"""The rows of files as numbers: inside or outside a split, or a range in one file."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from .learned_rows import LearnedRowsCounter
 from .recipe import Labels, Recipe
 from .recipe.numbers import as_numbers
 from .recipe.reasons import not_a, refuse
-from .survey import Task, Watch
+from .survey import ReadingProgress, Task
 
 
 class NumberedRows(NamedTuple):
@@ -38,7 +38,7 @@ class TableReader:
     """Applies a recipe to files while they are read."""
 
     def __init__(
-        self, files: RawFiles, task: Task, recipe: Recipe, labels: Labels, watch: Watch
+        self, files: RawFiles, task: Task, recipe: Recipe, labels: Labels, watch: ReadingProgress
     ) -> None:
         self._files, self._weight = files, task.weight
         self._recipe, self._labels, self._watch = recipe, labels, watch
@@ -75,7 +75,7 @@ class TableReader:
                 yield taken
         self._watch.hide()
 
-    def stretch(self, file: int, start: int, stop: int) -> NumberedRows:
+    def row_range(self, file: int, start: int, stop: int) -> NumberedRows:
         """The rows from `start` to `stop` of one of the files."""
         found = []
         for batch, place in self._files.batches_of(file, self._names, self.width):

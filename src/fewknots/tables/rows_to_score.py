@@ -22,7 +22,7 @@ from .overlap import Overlap
 from .overlap import rows as counted
 from .recipe.header import field, finite
 
-Watch = Callable[[str, int], None]  # called with the work and the number of rows so far
+OnRows = Callable[[str, int], None]  # called with the work and the number of rows so far
 Read = Callable[[], Iterator[TableRows]]  # starts a new pass over the given rows
 
 
@@ -56,7 +56,7 @@ class RowsToScore(NamedTuple):
                 yield rows._replace(X=rows.X[taken], y=rows.y[taken], raw=raw)
 
 
-def new_rows(model: TableModel, read: Read, all_rows: bool, watch: Watch) -> RowsToScore:
+def new_rows(model: TableModel, read: Read, all_rows: bool, watch: OnRows) -> RowsToScore:
     """The given rows that the model has not learned from; with `all_rows`, all given rows."""
     learned = model.learned
     if learned is None:
@@ -100,7 +100,7 @@ def _check_any(n: int, left_out: int) -> None:
         )
 
 
-def held_out_rows(model: TableModel, read: Read, names: str, watch: Watch) -> RowsToScore:
+def held_out_rows(model: TableModel, read: Read, names: str, watch: OnRows) -> RowsToScore:
     """The held-out rows of the fit, read from the files of the fit, which must be unchanged.
 
     names : names of these files, for the note.

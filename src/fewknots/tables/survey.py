@@ -16,7 +16,7 @@ KINDS = (*CHOICES, SKIP)
 
 
 @runtime_checkable
-class Watch(Protocol):
+class ReadingProgress(Protocol):
     """Receives the progress of reading."""
 
     def __call__(self, doing: str, rows: int) -> None:
@@ -26,7 +26,7 @@ class Watch(Protocol):
         """Stop displaying: training begins, which has a display of its own."""
 
 
-class Unwatched:
+class NoProgress:
     """Displays nothing."""
 
     def __call__(self, doing: str, rows: int) -> None:
@@ -80,7 +80,7 @@ class Survey(NamedTuple):
     columns: tuple[ColumnProfile, ...]  # in the order of the table
 
 
-def survey(files: RawFiles, task: Task, watch: Watch) -> Survey:
+def survey(files: RawFiles, task: Task, watch: ReadingProgress) -> Survey:
     """Learn the recipe and find the two labels."""
     inputs = task.inputs(files)
     learner = RecipeLearner(files.schema, inputs, task.kinds, bool(files.dialects))

@@ -63,7 +63,7 @@ class WrittenLearner:
         self, column: pa.Array, place: Place
     ) -> NumberLearner | DateLearner | TextLearner | None:
         column = column.cast(pa.large_string())
-        texts = [text for text in cells.different(column) if not cells.is_gap(text)]
+        texts = [text for text in cells.distinct(column) if not cells.is_gap(text)]
         decimal = place.layout.decimal
         if not texts:
             return None
