@@ -85,14 +85,16 @@ def steps_that_diverge(folder):
 
 
 def a_small_table_to_go_on_with(folder):
-    from fewknots.tables.fit import Run, fit_files
+    from fewknots.tables.fit import RunOptions, fit_files
     from fewknots.tables.survey import Task
 
     path = folder / "t.csv"
     columns = {"a": X[:, 0], "b": X[:, 1], "y": np.where(y, "yes", "no")}
     pd.DataFrame(columns).to_csv(path, index=False)
     classifier = GPClassifier(n_inducing=4, max_iter=200)
-    fit_files([str(path)], Task("y"), classifier, Run(0.0, 0, folder / "run", True), _Watch())
+    fit_files(
+        [str(path)], Task("y"), classifier, RunOptions(0.0, 0, folder / "run", True), _Watch()
+    )
 
 
 class _Watch:

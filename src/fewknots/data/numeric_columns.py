@@ -1,8 +1,8 @@
-"""Tables from anywhere (NumPy, pandas, polars, pyarrow), refused where a column is no numbers.
+"""Checks that the columns of a table (NumPy, pandas, polars, pyarrow) are numbers.
 
-scikit-learn turns all of these into arrays. What it cannot do is say which column is at fault and
-what to do about it; that is done here, before it looks. The beginnings of some messages are
-scikit-learn's and NumPy's own, for which scikit-learn's checks of estimators look.
+scikit-learn converts all of these to arrays, but its errors do not say which column is wrong and
+what to do. So columns are checked here before. Some messages begin like those of scikit-learn and
+NumPy, because scikit-learn's estimator checks expect these texts.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ import numpy as np
 _NUMBERS = "numbers"
 _TEXT = "text or categories"
 _OBJECTS = "objects"
-# By the beginning of the lower-case name of a column's type, in any of the libraries.
+# Key: the beginning of the lower-case name of a column's type, in any of these libraries.
 _KINDS = {
     "struct": "values of type struct",
     "str": _TEXT,
@@ -61,13 +61,13 @@ _TO_NUMBERS = ("", "Turn it into numbers first, or leave it out.")
 
 
 def with_numeric_columns(X: Any) -> Any:
-    """X itself, or something with its values that scikit-learn reads; other columns raise."""
+    """X itself, or an equivalent that scikit-learn reads; an error for other columns."""
     if type(X).__module__.partition(".")[0] == "pyarrow":
         X = X.to_pandas()
     if isinstance(X, list | tuple):
         try:
             X = np.asarray(X)
-        except ValueError:  # rows of different lengths: scikit-learn has words for them
+        except ValueError:  # rows of different lengths: scikit-learn raises a clear error
             return X
     for label, kind, values in _columns(X):
         if kind == _OBJECTS or (kind == _TEXT and isinstance(X, np.ndarray)):
@@ -79,7 +79,7 @@ def with_numeric_columns(X: Any) -> Any:
 
 
 def _columns(X: Any) -> Iterator[tuple[str, str, Any]]:
-    """(what messages call a column, what its type says it holds, how to get its values)."""
+    """For each column: its name in messages, its kind by its type, a function for its values."""
     names, dtypes = getattr(X, "columns", None), getattr(X, "dtypes", None)
     if names is not None and dtypes is not None:
         for i, (name, dtype) in enumerate(zip(names, dtypes, strict=True)):
@@ -95,13 +95,13 @@ def _kind(dtype: Any) -> str:
 
 
 def _values(table: Any, column: int) -> np.ndarray:
-    """By number: names may be there twice."""
+    """Values of a column by its number, since names may repeat."""
     values = table.iloc[:, column] if hasattr(table, "iloc") else table[:, column]
     return np.asarray(values, object)
 
 
 def _check_values(label: str, values: np.ndarray) -> None:
-    """Every value is a number, or a text that reads as one; None is left to scikit-learn."""
+    """Check that every value is a number or the text of one; None is left to scikit-learn."""
     for row, value in enumerate(values):
         if value is None:
             continue
