@@ -9,7 +9,7 @@ import pytest
 
 from fewknots import ModelFileError, load
 from fewknots.explain import kernel_relevance, without_names
-from fewknots.report.hyperparameters import of_the_whole, per_input
+from fewknots.report.hyperparameters import global_parameters, per_input
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 
@@ -54,7 +54,7 @@ def test_it_is_explained(ran):
     inputs = per_input(classifier.kernel_, scale)
     frequency = classifier.kernel_.k2.frequency / scale[0]
     np.testing.assert_allclose(inputs["ServedWave frequency per unit"], [frequency[0], np.nan])
-    assert set(of_the_whole(classifier.kernel_)) == {"RBF variance", "ServedWave variance"}
+    assert set(global_parameters(classifier.kernel_)) == {"RBF variance", "ServedWave variance"}
 
 
 def test_it_is_exported(ran):

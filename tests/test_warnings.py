@@ -24,7 +24,7 @@ from fewknots.training.run_state import RunState
 SOURCES = Path(fewknots.__file__).parent
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
-y = (X[:, 0] > 0).astype(int)
+y = (X[:, 0] + 0.5 * RNG.normal(size=60) > 0).astype(int)  # separable ones take ten times as long
 
 
 def minibatches(folder, resume=False):
@@ -85,14 +85,16 @@ def steps_that_diverge(folder):
 
 
 def a_small_table_to_go_on_with(folder):
-    from fewknots.tables.fit import Run, fit_files
+    from fewknots.tables.fit import RunOptions, fit_files
     from fewknots.tables.survey import Task
 
     path = folder / "t.csv"
     columns = {"a": X[:, 0], "b": X[:, 1], "y": np.where(y, "yes", "no")}
     pd.DataFrame(columns).to_csv(path, index=False)
     classifier = GPClassifier(n_inducing=4, max_iter=200)
-    fit_files([str(path)], Task("y"), classifier, Run(0.0, 0, folder / "run", True), _Watch())
+    fit_files(
+        [str(path)], Task("y"), classifier, RunOptions(0.0, 0, folder / "run", True), _Watch()
+    )
 
 
 class _Watch:

@@ -38,7 +38,7 @@ def draw(clf: GPClassifier, X: np.ndarray, y: np.ndarray, path: Path) -> None:
 
 
 class Figures(NamedTuple):
-    """What the demo has to say."""
+    """The demo's results."""
 
     rows: int
     held_out: int
@@ -49,8 +49,8 @@ class Figures(NamedTuple):
     nlp: float
     kernel: str
 
-    def told(self, picture: Path) -> str:
-        """All of it in lines."""
+    def as_text(self, picture: Path) -> str:
+        """One line per result."""
         return "\n".join(
             (
                 f"banana: {self.rows} rows to learn from, {self.held_out} held out",
@@ -67,7 +67,7 @@ class Figures(NamedTuple):
 
 def run(picture: Path, n_inducing: int, verbose: bool) -> Figures:
     """Fit, score, draw."""
-    # not `load`, which might find IDA's copy: the demo's numbers are those of KEEL's rows
+    # Not `load`, which may find IDA's copy of the data: the demo's numbers are for KEEL's rows.
     try:
         X, y, *_ = keel.read("banana")
     except ImportError as error:
@@ -99,7 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("banana.png"), help="the picture's file")
     parser.add_argument("--inducing", type=int, default=16, help="how many inducing points")
     options = parser.parse_args(arguments)
-    print(run(options.out, options.inducing, verbose=True).told(options.out))
+    print(run(options.out, options.inducing, verbose=True).as_text(options.out))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""One line of text that is replaced while a fit goes on: on a terminal, or in a notebook's cell.
+"""One line of text that is updated while a fit runs: on a terminal, or in a notebook cell.
 
-In a notebook rich draws with ipywidgets, and without them asks the user to install them. There the
-line is plain text that IPython itself replaces, which needs nothing.
+In a notebook rich needs ipywidgets, and asks the user to install them. So there the line is plain
+text, which IPython can update without them.
 """
 
 import sys
@@ -9,26 +9,26 @@ import time
 from typing import Any
 
 _COMPILING = "compiling"
-_BETWEEN_UPDATES = 0.2  # seconds: each is a message to the browser
+_BETWEEN_UPDATES = 0.2  # seconds; each update is a message to the browser
 
 
 def new_line() -> "TerminalLine | NotebookLine":
-    """The line to write to, wherever this runs."""
+    """A line for the place where this runs: terminal or notebook."""
     return NotebookLine() if _in_notebook() else TerminalLine()
 
 
 def _in_notebook() -> bool:
-    """Whether this runs in a kernel, such as Jupyter's; IPython on a terminal is a terminal."""
+    """Whether this runs in a notebook kernel; IPython on a terminal counts as a terminal."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return hasattr(shell, "kernel")
 
 
 class TerminalLine:
-    """Text and a bar, on the standard error stream."""
+    """Text and a progress bar on standard error."""
 
     def __init__(self) -> None:
-        from rich.console import Console  # here: only a verbose fit needs it
+        from rich.console import Console  # imported here because only a verbose fit needs it
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
         self._bar = Progress(
@@ -39,16 +39,16 @@ class TerminalLine:
         )
 
     def start(self) -> None:
-        """Show that the fit has begun."""
+        """Show that the fit has started."""
         self._bar.start()
         self._task = self._bar.add_task("fitting", total=1.0, state=_COMPILING)
 
     def show(self, state: str, share: float) -> None:
-        """Show where the fit stands, of which this share is over."""
+        """Show the state of the fit; `share` of it is done."""
         self._bar.update(self._task, completed=share, state=state)
 
     def stop(self) -> None:
-        """Leave the last text standing."""
+        """Stop updating; the last text stays."""
         self._bar.stop()
 
 
@@ -56,7 +56,7 @@ class NotebookLine:
     """Text in the output of a cell."""
 
     def start(self) -> None:
-        """Show that the fit has begun."""
+        """Show that the fit has started."""
         from IPython.display import display
 
         self._started = self._shown = time.monotonic()
@@ -64,13 +64,13 @@ class NotebookLine:
         self._handle: Any = display(self._content(), raw=True, display_id=True)
 
     def show(self, state: str, share: float) -> None:
-        """Show where the fit stands, of which this share is over."""
+        """Show the state of the fit; `share` of it is done."""
         self._text = f"{min(share, 1.0):.0%}: {state}"
         if time.monotonic() - self._shown >= _BETWEEN_UPDATES:
             self._update()
 
     def stop(self) -> None:
-        """Leave the last text standing."""
+        """Stop updating; the last text stays."""
         self._update()
 
     def _update(self) -> None:

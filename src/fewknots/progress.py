@@ -1,6 +1,7 @@
-"""What a running fit tells: its history, the user's callbacks, a line on the terminal.
+"""Reports of a running fit: its history, the user's callbacks, a line on the terminal.
 
-It also listens: to callbacks that ask it to stop, to the clock and to Ctrl-C (stopping.py).
+The reporter also tells the fit when to stop: because a callback asks for it, because the time is
+over, or because of Ctrl-C (stopping.py).
 """
 
 import time
@@ -18,17 +19,17 @@ Callback = Callable[["Progress"], object]
 
 
 class Progress(NamedTuple):
-    """One moment of a fit, as a callback sees it.
+    """The state of a fit at one moment, as a callback gets it.
 
-    `model()` is the estimator as if the fit had ended here: it predicts, scores and can be saved,
-    so a callback can follow any measure on any rows. Only inside the callback; it costs nothing
-    unless called, and nobody's clock stands still meanwhile. The four fields before it are None
-    without minibatches.
+    `model()` returns the estimator as if the fit had ended here: it predicts, scores and can be
+    saved, so a callback can follow any measure on any rows. It works only inside the callback,
+    costs nothing unless called, and its time counts as time of the fit. The four fields before it
+    are None without minibatches.
     """
 
     iteration: int
     seconds: float
-    bound: float  # with minibatches an estimate, averaged over the steps since the last moment
+    bound: float  # with minibatches an estimate: mean over the steps since the last report
     passes: float | None = None  # over all rows
     rows_per_second: float | None = None
     held_out_nlp: float | None = None
@@ -38,21 +39,21 @@ class Progress(NamedTuple):
 
 @runtime_checkable
 class Report(Protocol):
-    """What a search tells, and whether it should stop: a `Reporter`, or a part of one."""
+    """How a trainer reports its progress and learns whether to stop; `Reporter` is one."""
 
     def __call__(
         self, bound: float, iterations: int = 1, *, so_far: Callable[[], Any] | None = None
     ) -> bool:
-        """After every iteration or few; True when the fit should stop."""
+        """Report one or a few iterations; True means that the fit should stop."""
         ...
 
     def is_asked_to_stop(self) -> bool:
-        """By the clock or by Ctrl-C; for work that has nothing to report yet."""
+        """Whether the time is over or Ctrl-C came; for work that has nothing to report yet."""
         ...
 
 
 class Reporter:
-    """Called with the bound after every iteration or few; returns True when the fit should stop."""
+    """Called with the bound after one or a few iterations; returns True if the fit should stop."""
 
     def __init__(
         self,
@@ -64,9 +65,9 @@ class Reporter:
         task: Callable[[Progress], bool] | None = None,
         as_estimator: Callable[[Progress, Any], Any] | None = None,
     ):
-        """`task` is a second callback, for scikit-learn's own.
+        """`task` is a second callback, which serves scikit-learn's own callbacks.
 
-        `as_estimator` makes an estimator of a moment and of what the fit has found by then.
+        `as_estimator` makes an estimator from a `Progress` and the result of the fit so far.
         """
         self.callbacks = [c for c in (callback, task) if c is not None]
         self.moments: list[Progress] = []
@@ -87,9 +88,9 @@ class Reporter:
         share: float | None = None,
         so_far: Callable[[], Any] | None = None,
     ) -> bool:
-        """`share` of the run is over; `rows` were seen since the last moment.
+        """`share` of the run is done; `rows` is the number of rows used since the last report.
 
-        `so_far` gives what the fit has found, as it is given at the end.
+        `so_far` returns the result of the fit so far, in the form that it has at the end.
         """
         seconds = self.seconds
         before = self.moments[-1] if self.moments else Progress(0, 0.0, bound)
@@ -104,10 +105,10 @@ class Reporter:
         )
         self.moments.append(now)
         if self._line is not None:
-            self._line.show(*_in_words(now, self._max_iter))
+            self._line.show(*_as_text(now, self._max_iter))
         self._interruption.can_keep = True
-        asked = self._ask(now, so_far)
-        return any(asked) or self.is_asked_to_stop()
+        stop = self._call_callbacks(now, so_far)
+        return any(stop) or self.is_asked_to_stop()
 
     def _seconds_left(self, seconds: float, share: float | None) -> float | None:
         if share is None:
@@ -119,10 +120,10 @@ class Reporter:
         return left if by_steps is None else min(left, by_steps)
 
     def is_asked_to_stop(self) -> bool:
-        """By the clock or by Ctrl-C; for work that has nothing to report yet.
+        """Whether the time is over or Ctrl-C came; for work that has nothing to report yet.
 
-        Raises KeyboardInterrupt where this fit has nothing to keep (another one may have: see
-        fitting/contest.py). The clock cannot stop such a fit: it goes on to its first moment.
+        Before the first report this fit has no result to keep: then Ctrl-C raises KeyboardInterrupt
+        (another fit may have a result, see fitting/contest.py), and the time limit is ignored.
         """
         if self.interrupted and not self.moments:
             raise KeyboardInterrupt
@@ -131,7 +132,7 @@ class Reporter:
 
     @property
     def seconds(self) -> float:
-        """Since the fit began; a run taken up again counts what it took before."""
+        """Time since the fit began; a resumed run includes the time of its earlier parts."""
         return time.perf_counter() - self.started
 
     @property
@@ -139,11 +140,11 @@ class Reporter:
         """Whether Ctrl-C has asked the fit to end."""
         return self._interruption.seen
 
-    def _ask(self, now: Progress, so_far: Callable[[], Any] | None) -> list[bool]:
-        """Which callbacks want to stop."""
+    def _call_callbacks(self, now: Progress, so_far: Callable[[], Any] | None) -> list[bool]:
+        """Call all callbacks; for each, whether it asks to stop."""
         model = None
         if so_far is not None and self._as_estimator is not None:
-            model = _ModelOfAMoment(so_far, partial(self._as_estimator, now))
+            model = _ModelInCallback(so_far, partial(self._as_estimator, now))
             now = now._replace(model=model)
         try:
             return [callback(now) is True for callback in self.callbacks]
@@ -178,7 +179,7 @@ class Reporter:
         return columns
 
     def take_up(self, history: dict[str, np.ndarray]) -> None:
-        """Go on from the history of an earlier part of the run."""
+        """Resume a run: continue the history and the clock of its earlier part."""
         scores = history.get("held_out_nlp", np.full(len(history["bound"]), None))
         rows = zip(history["iteration"], history["seconds"], history["bound"], scores, strict=True)
         self.moments = [
@@ -191,8 +192,8 @@ class Reporter:
                 self.limit.take_up(self.moments[-1].seconds)
 
 
-def _in_words(now: Progress, max_iter: int) -> tuple[str, float]:
-    """A moment as text, and which share of the fit is over."""
+def _as_text(now: Progress, max_iter: int) -> tuple[str, float]:
+    """The state of the fit as text, and the share of the fit that is done."""
     parts = [f"iteration {now.iteration}", f"bound {now.bound:.3f}"]
     share = now.iteration / max_iter
     if now.seconds_left is not None:
@@ -207,10 +208,10 @@ def _in_words(now: Progress, max_iter: int) -> tuple[str, float]:
     return ", ".join(parts), share
 
 
-class _ModelOfAMoment:
-    """Makes the estimator of a moment, for as long as that moment's callbacks run.
+class _ModelInCallback:
+    """`Progress.model`: makes the estimator, but only until the callbacks have returned.
 
-    A callback that keeps every `Progress` would otherwise keep every iteration's matrices.
+    Otherwise a callback that keeps every `Progress` would keep the matrices of every iteration.
     """
 
     def __init__(self, so_far: Callable[[], Any], as_estimator: Callable[[Any], Any]) -> None:

@@ -1,6 +1,6 @@
-"""How good probabilities are: five scores, how sure one can be of them, and the reliability bins.
+"""Scores of predicted probabilities, bootstrap intervals of the scores, and reliability bins.
 
-With p_n the probability given to the positive class and y_n ∈ {0, 1} what came:
+With p_n the predicted probability of the positive class and y_n ∈ {0, 1} the true label:
 
 | score | formula                                          | best | says                         |
 |-------|--------------------------------------------------|------|------------------------------|
@@ -10,8 +10,8 @@ With p_n the probability given to the positive class and y_n ∈ {0, 1} what cam
 | auc   | P(p of a positive row > p of a negative one)     | 1    | ranking; ties count one half |
 | ece   | Σ_b n_b/N · abs(mean p - mean y), ten equal bins | 0    | calibration                  |
 
-All five are functions of *weighted* rows sorted by p, so that a bootstrap resample is nothing but
-another vector of weights: one sort serves them all, and a resample costs O(N).
+All five are functions of *weighted* rows sorted by p. A bootstrap resample is then only another
+vector of weights: the rows are sorted once, and a resample costs O(N).
 """
 
 import reprlib
@@ -23,20 +23,20 @@ from scipy.special import ndtri
 
 SCORES = ("nlp", "brier", "error", "auc", "ece")
 _BINS = 10
-_DRAWS = 20_000_000  # of rows in all resamples, which take a second or less
+_DRAWS = 20_000_000  # rows drawn in all resamples together; they take a second or less
 _FEWEST_RESAMPLES, _MOST_RESAMPLES = 200, 2000
-# A double nearest to 1 may stand for 1 - 2⁻⁵⁴, one nearest to 0 for the smallest there is: what an
-# answer of exactly 0 or 1 costs when it is wrong is at least this much, and not infinite.
+# The smallest probability of the positive and of the negative class that p can stand for: p = 0 may
+# be rounded from the smallest double, p = 1 from 1 - 2⁻⁵⁴. So a wrong row costs a finite NLP.
 _LEAST = np.array([np.finfo(np.float64).smallest_subnormal, 2.0**-54])
 
 
 class ReliabilityBin(NamedTuple):
-    """Rows whose predictions are alike: what was predicted, and what share came true."""
+    """Rows with similar predictions: mean predicted probability and observed share."""
 
     predicted: float  # mean probability of the rows in the bin
     observed: float  # share of positive rows among them
-    count: int  # type: ignore[assignment]  # hides a method of tuples that nobody needs here
-    low: float  # a 95 % interval for the observed share (Wilson's)
+    count: int  # type: ignore[assignment]  # hides tuple.count, which is not needed here
+    low: float  # 95 % interval of the observed share (Wilson's)
     high: float
 
 
@@ -44,8 +44,8 @@ def scores(p: Any, y: Any, log_p: Any = None) -> dict[str, float | None]:
     """The five scores of probabilities p of the positive class, for labels y of 0 and 1.
 
     log_p : array of shape (N, 2), optional
-        Log probabilities of both classes (`predict_log_proba`). Where a probability has been
-        rounded to 0 or 1 they still know how sure the answer was, and so does the NLP.
+        Log probabilities of both classes (`predict_log_proba`). With them the NLP is exact also
+        where a probability was rounded to 0 or 1.
 
     The AUC is None if all rows are of one class.
     """
@@ -56,10 +56,10 @@ def scores(p: Any, y: Any, log_p: Any = None) -> dict[str, float | None]:
 def intervals(
     p: Any, y: Any, seed: int = 0, resamples: int = 200, level: float = 0.95, log_p: Any = None
 ) -> dict[str, tuple[float, float] | None]:
-    """How far each score would move with other rows from where these came: bootstrap intervals.
+    """Bootstrap intervals: how much each score varies between samples of rows.
 
-    Rows are drawn with replacement `resamples` times; the interval holds the middle `level` of the
-    scores. The AUC's is None if all rows are of one class.
+    Rows are drawn with replacement `resamples` times; the interval contains the middle `level` of
+    the scores. The interval of the AUC is None if all rows are of one class.
     """
     rows = _sorted_rows(p, y, log_p)
     rng = np.random.default_rng(seed)
@@ -80,15 +80,16 @@ def intervals(
 
 
 def row_nlp(p: Any, y: Any, log_p: Any = None) -> Float[np.ndarray, " N"]:
-    """-log p(y) of each row: what `nlp` is the mean of."""
+    """-log p(y) of each row; its mean is the score `nlp`."""
     return _loss(*_checked(p, y, log_p))
 
 
 def difference_interval(nlp_a: Any, nlp_b: Any, seed: int = 0) -> tuple[float, float]:
-    """A 95 % interval for mean(nlp_a - nlp_b), two predictors' NLPs of the same rows.
+    """95 % interval of mean(nlp_a - nlp_b), where both predictors are scored on the same rows.
 
-    The rows are drawn anew in pairs (percentile bootstrap), since what is hard about a row is hard
-    for both. An interval on both sides of 0 means: these rows do not tell which one is better.
+    Percentile bootstrap of the pairs (nlp_a, nlp_b), since a row that is hard for one predictor is
+    hard for the other too. An interval that contains 0 means that these rows do not show which
+    predictor is better.
     """
     difference = np.asarray(nlp_a, np.float64) - np.asarray(nlp_b, np.float64)
     if difference.ndim != 1 or not len(difference):
@@ -116,10 +117,10 @@ def reliability(p: Any, y: Any, bins: int = _BINS) -> list[ReliabilityBin]:
 
 
 def wilson(share: float, count: int, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval for a probability, of which `count` trials showed this share.
+    """Wilson's interval for a probability π, from the share of successes in `count` trials.
 
-    It solves |share - π| = z √(π(1-π)/count) for π and so stays inside [0, 1], also where the share
-    is 0 or 1 and the usual interval has no width.
+    It solves |share - π| = z √(π(1-π)/count) for π. So it stays inside [0, 1], and has a width also
+    where the share is 0 or 1.
     """
     z2 = float(ndtri(0.5 * (1.0 + level))) ** 2
     middle = (share + z2 / (2 * count)) / (1 + z2 / count)
@@ -128,7 +129,7 @@ def wilson(share: float, count: int, level: float = 0.95) -> tuple[float, float]
 
 
 class _SortedRows(NamedTuple):
-    """Rows in the order of their probability, with what each one adds to the scores."""
+    """Rows in ascending order of p, with the contribution of each row to the scores."""
 
     p: Float[np.ndarray, " N"]
     y: Float[np.ndarray, " N"]
@@ -142,7 +143,7 @@ def _sorted_rows(p: Any, y: Any, log_p: Any) -> _SortedRows:
     loss = _loss(p, y, log_p)
     order = np.argsort(p, kind="stable")
     p, y, loss = p[order], y[order], loss[order]
-    wrong = (p > 0.5) != (y > 0.5)  # a tie is not positive, as in `predict`
+    wrong = (p > 0.5) != (y > 0.5)  # p = 0.5 counts as negative, as in `predict`
     return _SortedRows(
         p,
         y,
@@ -169,7 +170,7 @@ def _weighted_scores(rows: _SortedRows, weights: np.ndarray) -> dict[str, float 
 
 
 def _auc(positive: np.ndarray, negative: np.ndarray) -> float | None:
-    """From the weights of both classes at each distinct probability, in ascending order."""
+    """AUC from the total weight of each class at each distinct p, in ascending order of p."""
     pairs = positive.sum() * negative.sum()
     if pairs == 0:
         return None

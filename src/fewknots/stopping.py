@@ -1,16 +1,16 @@
-"""Ending a fit before it is done: by the clock (`max_time`), or by the user (Ctrl-C).
+"""Stopping a fit early: by a time limit (`max_time`), or by the user (Ctrl-C).
 
-A fit that is ended early keeps what it has learned. So both can only be asked for here, and each
-trainer looks between two pieces of work of about a second:
+A fit that is stopped early keeps what it has learned. So a stop is only requested here, and each
+trainer checks for requests between two pieces of work of about a second:
 
-| who                      | is asked by                               | what a trainer does       |
+| request                  | comes from                                | what a trainer does       |
 |--------------------------|-------------------------------------------|---------------------------|
 | the clock, `TimeLimit`   | `max_time`, from the call of `fit` on     | trains until `share` is 1 |
-| the user, `Interruption` | Ctrl-C; for a command also SIGTERM        | ends at once              |
+| the user, `Interruption` | Ctrl-C; for a command also SIGTERM        | stops at once             |
 
-Before there is anything to keep, Ctrl-C is Python's own KeyboardInterrupt. A program of JAX's that
-runs at that moment is waited for. One that is compiled is not: a fit leaves it behind, in a thread
-(`unless_interrupted`), and a command, as there is nothing to keep, ends as it is (`cut_off`).
+Before there is a result to keep, Ctrl-C raises KeyboardInterrupt as usual. If a JAX program is
+running at that moment, we wait for its end. If one is being compiled, we do not: a fit lets the
+compilation go on in a thread (`unless_interrupted`), a command ends its process (`forced_exit`).
 """
 
 import os
@@ -27,16 +27,15 @@ from types import FrameType
 
 
 class StoppedEarly(Exception):  # noqa: N818  (a request, not an error)
-    """Raised amid a search that is asked to stop: it ends at the best place known."""
+    """Raised inside an optimiser that is asked to stop: it returns the best point so far."""
 
 
 class TimeLimit:
-    """When a fit has to be over, and how much of its time for training is used.
+    """When a fit has to end, and which share of its training time is used.
 
-    Compiling comes before training, the last scores come after it, and both are part of the fit.
-    Rates fall as a function of the share of *training* that is over, so that share begins to grow
-    after the first steps, most of which was compiling, and reaches 1 `reserve` seconds before the
-    end.
+    The limit includes compiling, before training, and the last scores, after it. Learning rates are
+    a function of the share of *training* time that is used. So the share starts to grow after the
+    first steps, which mostly compile, and reaches 1 `reserve` seconds before the end.
     """
 
     def __init__(self, seconds: float, started: float | None = None):
@@ -47,7 +46,7 @@ class TimeLimit:
 
     @property
     def seconds(self) -> float:
-        """All the time there is."""
+        """Length of the time limit."""
         return self.end - self.started
 
     def left(self) -> float:
@@ -59,12 +58,12 @@ class TimeLimit:
         return self.left() <= 0.0
 
     def begin_training(self) -> None:
-        """The first steps are done, and what they needed is compiled."""
+        """To be called after the first steps, when everything is compiled."""
         if self._training_began is None:
             self._training_began = time.perf_counter()
 
     def take_up(self, seconds: float) -> None:
-        """Count what a run that is taken up again had used before."""
+        """For a resumed run: count the seconds that its earlier parts have used."""
         self.started -= seconds
         self.end -= seconds
         self._training_began = time.perf_counter() - seconds
@@ -76,7 +75,7 @@ class TimeLimit:
         return max(0.0, self.end - self.reserve - began)
 
     def share(self) -> float:
-        """How much of the time for training is over, between 0 and 1."""
+        """Share of the training time that is used, between 0 and 1."""
         if self._training_began is None:
             return 0.0
         used = time.perf_counter() - self._training_began
@@ -86,25 +85,25 @@ class TimeLimit:
 class Interruption:
     """Ctrl-C during a fit, or during a command that fits.
 
-    While there is nothing to keep it raises KeyboardInterrupt, as always. From then on the first
-    one is remembered, and the fit ends with what it has. A second one raises.
+    While there is no result to keep, Ctrl-C raises KeyboardInterrupt as usual. After that the first
+    Ctrl-C is recorded in `seen`, and the fit ends with its result so far. A second one raises.
     """
 
     def __init__(self) -> None:
         self.seen = False
-        self.can_keep = False  # whether something was learned that can be kept
-        self.keeps_nothing = False  # what is half done would be worth nothing to whoever fits
-        self.held_back = False  # a program is running that must not be left in the middle
-        self.waiting = False  # it came meanwhile
-        self.listeners = 0  # one inside the other
+        self.can_keep = False  # whether there is a result to keep
+        self.keeps_nothing = False  # whether the caller has no use for an unfinished result
+        self.held_back = False  # whether code is running that must not be interrupted
+        self.waiting = False  # whether Ctrl-C came while it was held back
+        self.listeners = 0  # number of nested `listening` blocks
 
     @property
     def nothing_to_keep(self) -> bool:
-        """Whether an end at this moment loses nothing."""
+        """Whether stopping now would lose no result."""
         return self.keeps_nothing or not self.can_keep
 
     def interrupt(self) -> None:
-        """The user asks for the end."""
+        """Handle Ctrl-C."""
         if self.held_back:
             self.waiting = True
             return
@@ -120,10 +119,10 @@ _to_the_end = False
 
 @contextmanager
 def listening() -> Iterator[Interruption]:
-    """Within the block Ctrl-C is remembered. A block inside another one shares what it hears.
+    """Within the block Ctrl-C is recorded. Nested blocks share one `Interruption`.
 
-    Only a main thread can listen, and only where nobody else does: what other programs do with
-    Ctrl-C is theirs.
+    This works only in the main thread, and only if SIGINT still has Python's default handler: a
+    handler installed by another program stays.
     """
     global _listening
     if threading.current_thread() is not threading.main_thread():
@@ -148,10 +147,10 @@ def listening() -> Iterator[Interruption]:
 
 @contextmanager
 def holding_back() -> Iterator[None]:
-    """Within the block Ctrl-C waits, for the block is short or cannot be left in the middle.
+    """Within the block Ctrl-C is delayed until its end.
 
-    An exception in the midst of JAX's own code can leave it in a state in which the process crashes
-    when it ends.
+    An exception inside JAX's own code can leave JAX in a state in which the process crashes at its
+    end.
     """
     in_main = threading.current_thread() is threading.main_thread()
     interruption = _listening if in_main else None
@@ -169,7 +168,7 @@ def holding_back() -> Iterator[None]:
 
 
 def leaves_behind() -> bool:
-    """Whether Ctrl-C may leave a computation behind: in a fit, of a program that goes on."""
+    """Whether Ctrl-C may abandon a compilation: in a fit from Python, whose process goes on."""
     in_main = threading.current_thread() is threading.main_thread()
     return in_main and _listening is not None and not _listening.held_back and not _in_command
 
@@ -177,10 +176,10 @@ def leaves_behind() -> bool:
 def unless_interrupted(work: Callable[[], object]) -> None:
     """Do `work` in a thread of its own, and wait for it; Ctrl-C ends the waiting.
 
-    Python calls a signal's handler between two of its own instructions. To compile a program is one
-    of up to four seconds; to wait for a thread can be broken off. The thread then works to its end,
-    and so does the process if it ends before: JAX does not survive the end of Python. Whatever goes
-    wrong in `work` is not told: who needs it will do it again.
+    Python calls a signal handler only between two of its own instructions. Compiling a program is
+    one instruction of up to four seconds, but waiting for a thread can be interrupted. The thread
+    then works to its end, and the process does not exit before it: JAX crashes if Python is shut
+    down meanwhile. Errors in `work` are ignored: the caller does the same work again and sees them.
     """
     done = threading.Event()
 
@@ -196,7 +195,7 @@ def unless_interrupted(work: Callable[[], object]) -> None:
 
 
 def interrupt(frame: FrameType | None) -> None:
-    """What Ctrl-C would do, also in a process that was started to ignore it; for a handler."""
+    """For a signal handler: act as on Ctrl-C, also in a process that was started to ignore it."""
     handler = signal.getsignal(signal.SIGINT)
     if callable(handler):
         handler(signal.SIGINT, frame)
@@ -206,14 +205,14 @@ def interrupt(frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
 
-_PATIENCE = 1.0  # seconds of work for which a program may go on after Ctrl-C
-_MOST_PATIENCE = 10.0  # seconds, also for one that works elsewhere
+_MOST_CPU_SECONDS = 1.0  # CPU time that a program may use after Ctrl-C
+_MOST_SECONDS = 10.0  # wall time, for a program that works on another device
 _unfinished: set[Path] = set()
 
 
 @contextmanager
-def removed_if_cut_off(path: Path) -> Iterator[Path]:
-    """A file or folder for the length of the block, which the block itself has to remove."""
+def removed_on_forced_exit(path: Path) -> Iterator[Path]:
+    """Within the block a forced exit deletes `path`; otherwise the block itself deletes it."""
     _unfinished.add(path)
     try:
         yield path
@@ -223,23 +222,22 @@ def removed_if_cut_off(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for the length of the block."""
+    """A temporary folder that is deleted at the end of the block, also by a forced exit."""
     with (
         tempfile.TemporaryDirectory(prefix="fewknots-") as name,
-        removed_if_cut_off(Path(name)) as folder,
+        removed_on_forced_exit(Path(name)) as folder,
     ):
         yield folder
 
 
 @contextmanager
-def cut_off(last_words: Callable[[int], int]) -> Iterator[None]:
+def forced_exit(on_exit: Callable[[int], int]) -> Iterator[None]:
     """Within the block a signal ends the process even while it compiles; for commands.
 
-    Python calls a signal's handler between two of its own instructions, and compiling a program is
-    one of them, of up to four seconds. But the signal's number is written to a file at once
-    (signal.set_wakeup_fd), and a thread reads it here. It gives the program a second. If that is
-    not over by then and there is nothing to keep, it ends the process. `last_words` is given the
-    signal's number and returns the exit code.
+    Python delays signal handlers while a program is compiled (see `unless_interrupted`). But the
+    signal's number is written to a socket at once (signal.set_wakeup_fd), and a thread reads it
+    here. It gives the program a second. If the program still runs then and there is no result to
+    keep, the thread ends the process. `on_exit` gets the signal's number and returns the exit code.
     """
     global _in_command
     if threading.current_thread() is not threading.main_thread():
@@ -249,14 +247,14 @@ def cut_off(last_words: Callable[[int], int]) -> Iterator[None]:
     writer.setblocking(False)
 
     def watch() -> None:
-        while number := reader.recv(1):  # nothing: the writer is closed
+        while number := reader.recv(1):  # empty when the writer is closed
             if number[0] in (signal.SIGINT, signal.SIGTERM) and _is_stuck():
                 for path in list(_unfinished):
                     if path.is_dir():
                         shutil.rmtree(path, ignore_errors=True)
                     else:
                         path.unlink(missing_ok=True)
-                os._exit(last_words(number[0]))
+                os._exit(on_exit(number[0]))
 
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
@@ -273,9 +271,9 @@ def cut_off(last_words: Callable[[int], int]) -> Iterator[None]:
 
 
 def _is_stuck() -> bool:
-    """Whether the main thread is in a program, with nothing to keep, and stays there."""
-    worked, began = time.process_time(), time.monotonic()
-    while time.process_time() - worked < _PATIENCE and time.monotonic() - began < _MOST_PATIENCE:
+    """Whether the main thread stays inside a program while there is no result to keep."""
+    cpu, wall = time.process_time(), time.monotonic()
+    while time.process_time() - cpu < _MOST_CPU_SECONDS and time.monotonic() - wall < _MOST_SECONDS:
         now = _listening
         if now is None or not now.held_back or not now.nothing_to_keep:
             return False
@@ -284,7 +282,7 @@ def _is_stuck() -> bool:
 
 
 def raise_if_interrupted() -> None:
-    """`StoppedEarly` if the user has asked for the end; for loops that wait for a long sum."""
+    """Raise `StoppedEarly` after Ctrl-C; for loops that wait for a long sum over rows."""
     in_main = threading.current_thread() is threading.main_thread()
     if in_main and not _to_the_end and _listening is not None and _listening.seen:
         raise StoppedEarly
@@ -292,7 +290,7 @@ def raise_if_interrupted() -> None:
 
 @contextmanager
 def to_the_end() -> Iterator[None]:
-    """Within the block a sum that the end of a fit needs is finished all the same."""
+    """Within the block Ctrl-C does not stop sums over rows: the end of a fit needs them."""
     global _to_the_end
     before, _to_the_end = _to_the_end, True
     try:

@@ -195,7 +195,7 @@ def test_a_disk_too_small_is_noticed_before_writing(tmp_path):
     class Endless:
         """A source that says it has more rows than any disk can hold."""
 
-        feature_names = column_names = None
+        feature_names = None
         target_name, n_features, n_rows, exact_in_float32 = "y", 3, 10**15, False
 
         def blocks(self, rows=1, keep=()):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewknots.datasets import generate
-from fewknots.datasets.generated import WAVE_PAIRS, WAVES, stand_in, three_waves
+from fewknots.datasets.generated import WAVE_PAIRS, WAVES, substitute, three_waves
 
 N = 200_000
 A = 2.0 / np.sqrt(20.0)
@@ -72,7 +72,7 @@ def test_a_seed_settles_the_rows(name):
 
 
 def test_what_stands_in_for_idas_rows_says_so():
-    found = stand_in("waveform", 5000)
+    found = substitute("waveform", 5000)
     assert found.X.shape == (5000, 21)
     assert [len(part) for part in found.splits[0]] == [400, 4600]
     assert "new rows, not IDA's" in found.remark

@@ -11,21 +11,21 @@ import numpy as np
 import fewknots
 from fewknots.data.hold_out import HashSplit
 from fewknots.data.raw_files import RawFiles
-from fewknots.tables.dask_arrays import as_arrays, stretches
+from fewknots.tables.dask_arrays import as_arrays, row_ranges
 from fewknots.tables.rows import TableReader
 from fewknots.tables.rows_to_score import held_out_rows
-from fewknots.tables.survey import Task, Unwatched, survey
+from fewknots.tables.survey import NoProgress, Task, survey
 
 from ..flights_table import flights
 from ..waiting import HANGS
 
 
 def test_stretches_cover_every_row_once():
-    found = stretches([2500, 10, 0, 4000], wanted=5)
+    found = row_ranges([2500, 10, 0, 4000], wanted=5)
     assert all(part.stop - part.start <= 1302 for part in found)
     covered = [part.first + row for part in found for row in range(part.start, part.stop)]
     assert covered == list(range(6510))
-    assert len(stretches([300], wanted=8)) == 1  # too few to be worth cutting
+    assert len(row_ranges([300], wanted=8)) == 1  # too few to be worth cutting
 
 
 def test_workers_read_what_a_stream_would(tmp_path):
@@ -34,9 +34,9 @@ def test_workers_read_what_a_stream_would(tmp_path):
     table.iloc[1800:].to_csv(tmp_path / "b.csv", index=False)
     task, lot = Task("late", drop=["id"]), HashSplit(0.1, 0)
     files = RawFiles(str(tmp_path / "*.csv"))
-    recipe, labels, rows_of_files, _ = survey(files, task, Unwatched())
+    recipe, labels, rows_of_files, _ = survey(files, task, NoProgress())
     assert rows_of_files == (1800, 1200)
-    reader = TableReader(files, task, recipe, labels, Unwatched())
+    reader = TableReader(files, task, recipe, labels, NoProgress())
     far = [
         column.compute(scheduler="synchronous")
         for column in as_arrays(reader, (1800, 1200), lot, 3)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fewknots import GPClassifier
-from fewknots.tables.fit import Run, Task, fit_files
+from fewknots.tables.fit import RunOptions, Task, fit_files
 
 from ..flights_table import flights
 
@@ -22,7 +22,7 @@ def fitted(table, folder):
     classifier = GPClassifier(n_inducing=15, learn_inducing=False, tol=1e-2, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return fit_files(str(folder / "table.parquet"), Task("late"), classifier, Run())
+        return fit_files(str(folder / "table.parquet"), Task("late"), classifier, RunOptions())
 
 
 @pytest.fixture(scope="module")

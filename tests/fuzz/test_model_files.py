@@ -23,7 +23,7 @@ from fewknots import DataError, GPClassifier, GPRegressor, ModelFileError, load
 from fewknots.files import container
 from fewknots.kernels import RBF, Bounded, Fixed, Linear
 from fewknots.reach import OutOfReachError
-from fewknots.tables.fit import Run, Task, fit_files
+from fewknots.tables.fit import RunOptions, Task, fit_files
 from fewknots.tables.model import TableModel
 
 X = np.random.default_rng(0).normal(size=(40, 2))
@@ -62,7 +62,7 @@ def contents(folder):
     kernel = RBF(Bounded(0.1, 10.0), Fixed(2.0), ard=False) * 2.0 + Linear()
     options = {"class_weight": {"no": 1.0, "yes": 2.0}, "inducing_points": X[:4]}
     TABLE.assign(late=y).to_csv(folder / "table.csv", index=False)
-    task, run = Task("late"), Run(hold_out=0.0)
+    task, run = Task("late"), RunOptions(hold_out=0.0)
     return [
         saved(folder, GPClassifier(kernel, **(quick | options)).fit(X, y)),
         saved(folder, GPRegressor("matern32", **quick).fit(X, X[:, 0])),

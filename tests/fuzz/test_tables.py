@@ -17,7 +17,7 @@ from fewknots.cli.running import run
 from fewknots.data.raw_files import RawFiles
 from fewknots.exceptions import DataError
 from fewknots.tables.recipe import Recipe
-from fewknots.tables.survey import Task, Unwatched, survey
+from fewknots.tables.survey import NoProgress, Task, survey
 
 from ..flights_table import flights
 
@@ -45,7 +45,7 @@ def surveyed(path, target):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         files = RawFiles(str(path))
-        recipe, labels, rows_of_files, _ = survey(files, Task(target), Unwatched())
+        recipe, labels, rows_of_files, _ = survey(files, Task(target), NoProgress())
     again = Recipe.from_header(json.loads(json.dumps(recipe.header())))
     assert again == recipe
     found = 0

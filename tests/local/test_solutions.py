@@ -12,8 +12,12 @@ from fewknots.likelihoods import Bernoulli
 from fewknots.local.laplace import laplace
 from fewknots.local.model import RULES, LocalModel, latent, score
 from fewknots.local.neighbourhood import Labelled, covariances
+from fewknots.local.training import LocalRun, fit_local
+from fewknots.progress import Reporter
+from fewknots.training.schedule import Plan
 
 from ..likelihoods.sharpened import Sharpened
+from ..likelihoods.two_latent import Heteroscedastic
 
 FULL = {"laplace": "laplace", "kl": "full_kl", "ep": "ep"}
 RNG = np.random.default_rng(0)
@@ -93,6 +97,25 @@ def test_derivative_for_the_likelihoods_own_parameter(rule):
     difference = float(found(1.7 + 1e-4).log_prob - found(1.7 - 1e-4).log_prob) / 2e-4
     derivative = found(1.7).d_likelihood.sharpness
     assert float(derivative) == pytest.approx(difference, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("learn", [True, False])
+def test_the_likelihoods_own_parameter_is_learned(learn):
+    start, likelihood = model(4.0), Sharpened(np.asarray(0.2))
+    run = LocalRun(rows(), start, likelihood, 10, "laplace", Plan("adam", 30, 40), 0, 0.0, learn)
+    found = fit_local(run, Reporter(None, 0, 1))
+    assert (float(found.model.likelihood.sharpness) > 0.22) == learn
+    assert found.posterior.likelihood is found.model.likelihood
+
+
+@pytest.mark.usefixtures("float64")
+def test_several_latent_functions_are_refused():
+    run = LocalRun(
+        rows(), model(4.0), Heteroscedastic(), 10, "kl", Plan("adam", 30, 4), 0, 0.0, True
+    )
+    with pytest.raises(ValueError, match="method='local' is derived for one latent function"):
+        fit_local(run, Reporter(None, 0, 1))
 
 
 @pytest.mark.usefixtures("float64")

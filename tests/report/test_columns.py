@@ -9,7 +9,7 @@ import pytest
 from fewknots import GPClassifier
 from fewknots.report import write_report
 from fewknots.report.calendar_axis import calendar_ticks, dated
-from fewknots.report.comparison import against_the_best
+from fewknots.report.comparison import compare_with_best
 from fewknots.report.labels import label, shortened, svg_label
 from fewknots.scoring import difference_interval
 
@@ -113,7 +113,7 @@ def test_a_small_difference_on_a_few_rows_is_left_open(moons):
     p = np.clip(0.5 + 0.3 * (y - 0.5) + 0.1 * rng.normal(size=45), 0.05, 0.95)
     log_p = np.log(np.column_stack([1 - p, p]))
     alike = p + 0.02 * (-1.0) ** np.arange(45)
-    found = against_the_best(log_p, y, {"nothing": np.full(45, 0.5), "logistic": alike})
+    found = compare_with_best(log_p, y, {"nothing": np.full(45, 0.5), "logistic": alike})
     assert found.baseline == "logistic"
     assert found.low < 0 < found.high
     assert found.low < found.gain < found.high
@@ -122,12 +122,12 @@ def test_a_small_difference_on_a_few_rows_is_left_open(moons):
     own = -log_p[np.arange(45), y]
     theirs = -np.log(np.where(y == 1, alike, 1 - alike))
     assert (found.low, found.high) == pytest.approx(difference_interval(theirs, own))
-    assert against_the_best(log_p, y, {"nothing": np.full(45, 0.5)}).words.startswith(
+    assert compare_with_best(log_p, y, {"nothing": np.full(45, 0.5)}).words.startswith(
         "The model is better than the best baseline, nothing, by 0."
     )
     perfect = np.where(y == 1, 0.99, 0.01)
-    assert "is worse than a baseline" in against_the_best(log_p, y, {"oracle": perfect}).words
-    assert against_the_best(log_p, y, {}) is None
+    assert "is worse than a baseline" in compare_with_best(log_p, y, {"oracle": perfect}).words
+    assert compare_with_best(log_p, y, {}) is None
 
 
 def test_texts_without_end_leave_the_page_small(moons, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from fewknots import GPClassifier
 from fewknots.kernels import RBF, Constant, Linear, Periodic, Polynomial, RationalQuadratic
 from fewknots.report import write_report
-from fewknots.report.hyperparameters import formula, of_the_whole, per_input
+from fewknots.report.hyperparameters import formula, global_parameters, per_input
 
 _HOSTILE = "<script>alert(1)</script>\"'&\u202e\x00"
 _QUICK = {"learn_kernel": False, "learn_inducing": False, "random_state": 0}
@@ -195,7 +195,7 @@ def test_hyperparameters_are_in_the_users_units():
         "Linear variance per unit²": [0.04, 16.0],
         "RBF 2 lengthscale": [30.0, 1.5],
     }
-    assert of_the_whole(kernel) == {"RBF 1 variance": 1.0, "RBF 2 variance": 2.5}
+    assert global_parameters(kernel) == {"RBF 1 variance": 1.0, "RBF 2 variance": 2.5}
     assert formula(kernel * RBF()) == "(RBF + Linear + RBF) × RBF"
 
 

@@ -13,7 +13,7 @@ from fewknots import DataError, GPClassifier, ModelFileError, TableModel, load
 from fewknots.data.sources import Place
 from fewknots.files import container
 from fewknots.tables.baselines import Baselines
-from fewknots.tables.fit import MODEL, Run, fit_files
+from fewknots.tables.fit import MODEL, RunOptions, fit_files
 from fewknots.tables.rows_to_score import held_out_rows
 from fewknots.tables.survey import Task
 
@@ -31,7 +31,9 @@ def folder(tmp_path_factory):
 
 def fitted(source, task=None, **run):
     classifier = GPClassifier(n_inducing=15, max_iter=15, tol=1e-2, random_state=0)
-    return fit_files(str(source), task or Task("late"), classifier, Run(hold_out=0.25, **run))
+    return fit_files(
+        str(source), task or Task("late"), classifier, RunOptions(hold_out=0.25, **run)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -191,7 +191,7 @@ def test_gradient_in_full_batch(float64):
 
 def test_gradient_jointly(float64):
     free, frozen = coordinates()
-    free = free | {"q": {"mean": RNG.normal(size=5), "lower": np.eye(5)}}
+    free = free | {"q": {"mean": RNG.normal(size=(1, 5)), "lower": np.eye(5)[None]}}
     rows = jax.tree.map(jax.numpy.asarray, ROWS)
 
     def at(free):

@@ -1,8 +1,8 @@
 """The command `fewknots`.
 
 `fewknots --help` must answer at once, so nothing heavy is imported before a command runs: each
-command's file imports what it needs inside its function, after it has looked for the files that it
-is to read (inputs.py).
+command imports what it needs inside its function, after it has checked that its input files exist
+(inputs.py).
 """
 
 import sys
@@ -11,10 +11,10 @@ from ..extras import missing
 
 
 def main() -> None:
-    """Run the command line, or say what it needs."""
+    """Run the command line; without typer, say how to install it."""
     try:
         sys.exit(_run())
-    except KeyboardInterrupt:  # while it starts or ends
+    except KeyboardInterrupt:  # before or after the command itself
         sys.exit(130)
 
 

@@ -1,4 +1,4 @@
-"""All commands in one place, none of them at work yet."""
+"""Registers all commands. Nothing is run here."""
 
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ app = typer.Typer(
 
 
 class _Reproduce(Group):
-    """The experiments of the paper. To know their options is to import them, so that waits."""
+    """The paper's experiments. Their options are known only after a slow import: done when used."""
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **more: Any) -> Any:
         from . import reproduce
@@ -40,7 +40,7 @@ def _print_version(wanted: bool) -> bool:
 def fewknots(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say which it is."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print version."),
     ] = False,
 ) -> None:
     """Gaussian process classification held by a few inducing points."""

@@ -1,4 +1,4 @@
-"""A run of many cells on the terminal: how many are done, which is at work, the time left."""
+"""Progress of a run of many cells on the terminal: cells done, current cell, time left."""
 
 from datetime import timedelta
 from types import TracebackType
@@ -6,15 +6,15 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ..paper.runner import Moment
+from ..paper.runner import RunProgress
 
 
 class CellDisplay:
-    """Watches a run. On a terminal it is one moving line, in a log one line a cell."""
+    """Shows a run: on a terminal one line that is updated, in a log one line per cell."""
 
     def __init__(self, name: str) -> None:
         self.done = self.total = 0
-        self._seconds: list[float] = []  # of the cells run here: the kept ones took no time
+        self._seconds: list[float] = []  # per cell run here; cells of an earlier run took no time
         self._console = Console(stderr=True)
         self._bar = Progress(
             TextColumn(name),
@@ -27,7 +27,7 @@ class CellDisplay:
         )
         self._task = self._bar.add_task(name, total=None, state="looking at the data")
 
-    def __call__(self, now: Moment) -> None:
+    def __call__(self, now: RunProgress) -> None:
         self.done, self.total = now.done, now.total
         if now.result is None:
             state = f"{now.cell.key}{self._left()}"
@@ -45,7 +45,7 @@ class CellDisplay:
         self._bar.update(self._task, completed=now.done, total=now.total, state=state)
 
     def _left(self) -> str:
-        """The mean of the cells run so far, times those to come."""
+        """Time left: mean time of the cells run so far, times the number of remaining cells."""
         if not self._seconds:
             return ""
         seconds = sum(self._seconds) / len(self._seconds) * (self.total - self.done)

@@ -1,4 +1,4 @@
-"""What a fit takes the columns for: said by the user, shown before training begins."""
+"""The kind of each column: given by the user with --column, printed before training begins."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -17,8 +17,8 @@ _MOST_SHOWN = 50
 _MOST_NAMED = 5
 
 
-def chosen_kinds(given: Sequence[str]) -> dict[str, str]:
-    """What --column says: a name and a kind."""
+def parse_kinds(given: Sequence[str]) -> dict[str, str]:
+    """Parse the values of --column, each of the form NAME=KIND."""
     from ..tables.survey import KINDS
 
     chosen = {}
@@ -30,8 +30,8 @@ def chosen_kinds(given: Sequence[str]) -> dict[str, str]:
     return chosen
 
 
-class SeenColumns:
-    """Takes what a survey of the columns has found, to print it before training begins."""
+class ColumnReport:
+    """Callback that receives the survey of the columns and prints it before training begins."""
 
     def __init__(self, printed: bool) -> None:
         self._printed = printed
@@ -44,12 +44,12 @@ class SeenColumns:
             written = f"; {self._dialects[0]}" if len(self._dialects) == 1 else ""
             column_table(self._columns, written)
         else:
-            left_out = [f"{c.name!r} {c.notes[0]}" for c in self._columns if c.is_of_no_use]
+            left_out = [f"{c.name!r} {c.notes[0]}" for c in self._columns if c.is_unusable]
             if left_out:
                 say(f"Note: columns left out: {'; '.join(left_out[:_MOST_NAMED])}.")
 
     def as_json(self) -> dict[str, Any]:
-        """The same for programs."""
+        """The same as a JSON document."""
         return {
             "columns": [column.as_json() for column in self._columns],
             "written": [asdict(dialect) for dialect in self._dialects],
@@ -57,7 +57,7 @@ class SeenColumns:
 
 
 def column_table(columns: Sequence["ColumnProfile"], written: str) -> None:
-    """What each column was taken for; of very wide tables those with a note."""
+    """Print the kind of each column; for very wide tables, columns with a note come first."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -72,7 +72,7 @@ def column_table(columns: Sequence["ColumnProfile"], written: str) -> None:
     for column in shown:
         gaps = f"{column.gaps:,}" if column.gaps else ""
         cells = (column.name, column.taken_as, column.holds, gaps, "; ".join(column.notes))
-        table.add_row(*map(Text, cells))  # the user's text is no markup
+        table.add_row(*map(Text, cells))  # Text: rich must not read user text as markup
     Console().print(table)
     if len(columns) > len(shown):
         typer.echo(f"And {len(columns) - len(shown):,} more columns; --json lists all.")

@@ -1,4 +1,4 @@
-"""What a model file holds, and how its method was chosen, in words."""
+"""Sentences about a model file: what it holds, and how its method was chosen."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def method_in_words(estimator: Any) -> str:
-    """Which method it is and, if several competed, by how much it won."""
+    """Name of the method and, if several methods competed, by how much it won."""
     method = estimator.method_
     contest, gain = getattr(estimator, "contest_", None), getattr(estimator, "contest_gain_", None)
     if contest is None:
@@ -27,7 +27,7 @@ def method_in_words(estimator: Any) -> str:
 
 
 def contents_in_words(estimator: Any, table: "TableModel | None") -> str:
-    """Which rows, or what of them, one gets with the file."""
+    """Which rows of the training table, or which parts of them, the file reveals."""
     said = _points(estimator)
     if stored_rows(estimator):
         option = "store_rows=False" if table is None else "--no-rows"
@@ -35,8 +35,8 @@ def contents_in_words(estimator: Any, table: "TableModel | None") -> str:
     if table is not None:
         if table.learned is not None:
             said += (
-                "; and a fingerprint of each row it learned from, by which a row that is at hand "
-                "is known again"
+                "; and a fingerprint of each row it learned from, by which it recognises such a "
+                "row when it is given"
             )
         if any(column.kind == "text" for column in table.recipe.columns):
             said += "; and the more frequent words of the text columns"
@@ -44,7 +44,7 @@ def contents_in_words(estimator: Any, table: "TableModel | None") -> str:
 
 
 def stored_rows(estimator: Any) -> int | None:
-    """How many rows of the fit the model holds as they are; None if nobody knows."""
+    """How many training rows the model holds unchanged; None if unknown."""
     if estimator.stored_rows_ is None and estimator._method.stores_rows:
         return len(estimator.posterior_.points)  # a file of an older version
     return estimator.stored_rows_

@@ -30,4 +30,4 @@ def command(
     if as_json:
         print_json(figures._asdict() | {"picture": str(out)})
     else:
-        typer.echo(figures.told(out))
+        typer.echo(figures.as_text(out))

@@ -60,7 +60,7 @@ def command(
 
 
 def evaluated(model: "TableModel", to_score: "RowsToScore", watch: Any) -> dict[str, Any]:
-    """All scores, and the intervals of the model's."""
+    """Scores of the model and of the baselines, and bootstrap intervals of the model's scores."""
     import numpy as np
 
     from ..scoring import intervals

@@ -8,7 +8,7 @@ import typer
 from .inputs import check_model
 from .options import Debug, Json, Model
 from .output import check_destination, print_json
-from .own_files import command_without_rows
+from .training_files import command_without_rows
 
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="The ONNX file; by default MODEL.onnx.")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .columns import SeenColumns, chosen_kinds
+from .columns import ColumnReport, parse_kinds
 from .contents import contents_in_words, method_in_words, stored_rows
 from .inputs import check_sources
 from .options import Debug, Decimal, Encoding, Json, Separator, Sources
 from .output import ReadingLine, check_destination, print_json, score_table, verdict
-from .own_files import places_of, task_options
 from .running import exit_code_of_interruption, say
+from .training_files import relative_paths, task_options
 
 if TYPE_CHECKING:
     from ..tables.model import TableModel
@@ -50,7 +50,7 @@ NoRows = Annotated[
     bool,
     typer.Option(
         "--no-rows",
-        help="Only methods whose model holds no row of the table as it is. Such a model can be "
+        help="Use only methods whose model contains no row of the table. Such a model can be "
         "exported.",
     ),
 ]
@@ -58,7 +58,7 @@ Likelihood = Annotated[str, typer.Option(help="probit or logit.")]
 MaxTime = Annotated[
     float | None,
     typer.Option(
-        help="Seconds that all of it may take: reading, training, the last scores.",
+        help="Time limit in seconds for everything: reading, training, the last scores.",
         show_default=False,
     ),
 ]
@@ -159,7 +159,7 @@ def command(
     from ..kernels import as_kernel
     from ..numerics.precision import DEVICES, on_device
     from ..stopping import TimeLimit, listening
-    from ..tables.fit import Run, fit_files
+    from ..tables.fit import RunOptions, fit_files
     from ..tables.survey import Task
 
     classifier = GPClassifier(
@@ -175,19 +175,19 @@ def command(
     )
     one_of("device", device, DEVICES)
     with on_device(device):
-        classifier._settings()  # checked before hours of reading
+        classifier._settings()  # a wrong value is an error now, not after hours of reading
     options = CsvOptions.checked(separator, decimal, encoding)
-    task = Task(target, positive, weight, features or None, drop or (), chosen_kinds(column or ()))
-    seen = SeenColumns(printed=not as_json)
+    task = Task(target, positive, weight, features or None, drop or (), parse_kinds(column or ()))
+    seen = ColumnReport(printed=not as_json)
     folder = checkpoint or destination.with_name(f"{destination.name}.checkpoint")
     if cluster is not None and workers is not None:
         raise typer.BadParameter("say either --cluster or --workers, not both.")
     started = time.perf_counter()
     limit = None if max_time is None else TimeLimit(max_time, started)
-    run = Run(holdout, seed, folder, resume, cluster=cluster, workers=workers, limit=limit)
+    run = RunOptions(holdout, seed, folder, resume, cluster=cluster, workers=workers, limit=limit)
     with as_files(sources) as files, listening() as interruption, ReadingLine() as watch:
         model = fit_files(files, task, classifier, run, watch, options, seen)
-    if (places := places_of(sources, destination)) is not None:
+    if (places := relative_paths(sources, destination)) is not None:
         model.about["source"] = places
     model.about["csv"] = options._asdict()
     model.about["options"] = task_options(command, given)
@@ -216,10 +216,10 @@ def default_destination(source: str) -> Path:
 
 
 def _remove_checkpoints(folder: Path) -> None:
-    """What the run kept of itself, now that it is over; nothing else that may be there."""
+    """Delete the checkpoints of a finished run, and no other file in the folder."""
     for path in folder.rglob("step-*.checkpoint"):
         path.unlink()
-    for part in (*folder.glob("*/"), folder):  # methods that competed had a folder each
+    for part in (*folder.glob("*/"), folder):  # each method that competed has its own subfolder
         if part.is_dir() and not any(part.iterdir()):
             part.rmdir()
 

@@ -1,4 +1,4 @@
-"""Help without a type behind options that take no value: `--resume`, not `--resume <bool>`."""
+"""Help texts of flags without a type: `--resume`, not `--resume <bool>`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from typer.core import TyperCommand, TyperGroup
 
 
 class _PlainFlags:
-    """What a command and a group of commands do alike."""
+    """Mixin for commands and groups of commands."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         parameters = super().get_params(ctx)  # type: ignore[misc]

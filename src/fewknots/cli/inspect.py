@@ -41,7 +41,7 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
 
 
 def _facts(estimator: Any) -> dict[str, Any]:
-    """What every fitted estimator can say about itself."""
+    """Facts that every fitted estimator has."""
     from ..estimators.saved_model import contest_header
 
     facts = {
@@ -87,7 +87,7 @@ def _print(facts: dict[str, Any]) -> None:
         if key in about:
             shown[key] = about[key]
     for name, value in shown.items():
-        # user text may hold what rich takes for markup
+        # _plain, because rich would read brackets in user text as markup
         lines.add_row(name.replace("_", " "), _plain(value))
     console.print(lines)
     if "columns" not in facts:

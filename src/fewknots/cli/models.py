@@ -1,4 +1,4 @@
-"""Opening model files for commands that work on tables."""
+"""Loading model files for commands that work on tables."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def load_table_model(path: Path) -> "TableModel":
-    """The model in the file, which has to know how to read tables."""
+    """Load a model that can read tables; any other model is an error."""
     from ..exceptions import ModelFileError
     from ..loading import load
     from ..tables.model import TableModel

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs, progress for those who watch."""
+"""What commands print: tables for people, JSON for programs, progress on a terminal."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ import typer
 
 from .running import say
 
-_FEW_ROWS = 20  # an interval from fewer says too much
+_FEW_ROWS = 20  # a bootstrap interval from fewer rows is too narrow to be trusted
 SCORES = {
     "nlp": "NLP (nats a row)",
     "brier": "Brier score",
@@ -20,7 +20,7 @@ SCORES = {
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     typer.echo(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False, default=str))
 
 
@@ -29,7 +29,7 @@ def score_table(
     title: str,
     intervals: dict[str, tuple[float, float] | None] | None = None,
 ) -> None:
-    """Scores side by side, one column a model, in lines of a table."""
+    """Print a table of scores: one line per score, one column per model."""
     from rich.console import Console
     from rich.table import Table
 
@@ -40,17 +40,17 @@ def score_table(
         if number == 0 and intervals is not None:
             table.add_column("95 % interval", justify="right")
     for key, meaning in SCORES.items():
-        cells = [_shown(of_model.get(key)) for of_model in scores.values()]
+        cells = [_format_score(of_model.get(key)) for of_model in scores.values()]
         if intervals is not None:
-            cells.insert(1, " to ".join(map(_shown, intervals[key] or (None,))))
+            cells.insert(1, " to ".join(map(_format_score, intervals[key] or (None,))))
         table.add_row(meaning, *cells)
     Console().print(table)
 
 
 def verdict(gain: dict[str, Any], n_rows: int) -> str:
-    """Whether the Gaussian process was worth it, in a sentence, and how sure that is.
+    """One sentence: is the Gaussian process better than logistic regression, and how sure is that.
 
-    gain : by how many nats a row its NLP is below logistic regression's, and the 95 % interval.
+    gain : NLP of logistic regression minus NLP of the Gaussian process, with a 95 % interval.
     """
     nlp, (low, high) = gain["nlp"], gain["interval"]
     sentence = (
@@ -66,7 +66,7 @@ def verdict(gain: dict[str, Any], n_rows: int) -> str:
 
 
 def say_left_out(left_out: int, used: int) -> None:
-    """How many rows a model could not be asked about, if any."""
+    """Print how many rows could not be scored, if any."""
     if left_out:
         say(
             f"Note: {left_out:,} of {left_out + used:,} rows cannot be scored or have no label, "
@@ -75,7 +75,7 @@ def say_left_out(left_out: int, used: int) -> None:
 
 
 class ReadingLine:
-    """One line on a terminal that says how many rows have been read; elsewhere nothing."""
+    """One line on a terminal with the number of rows read so far; prints nothing elsewhere."""
 
     def __init__(self) -> None:
         self._status: Any = None
@@ -103,12 +103,12 @@ class ReadingLine:
 
 
 def check_destination(path: Path) -> None:
-    """An output file that cannot be written should come to light before the work, not after."""
+    """Raise an error before the work begins if the output file cannot be written."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it with --out.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to.")
 
 
-def _shown(score: float | None) -> str:
+def _format_score(score: float | None) -> str:
     return "-" if score is None else f"{score:.4f}"

@@ -80,7 +80,7 @@ def command(
     with as_files(sources) as files, ReadingLine() as watch, scratch_folder() as scratch:
         source = RawFiles(files, options)
         scorer = Scorer(fitted, _kept(fitted, source, keep), strict)
-        # standard output, too, gets all rows or none
+        # Also standard output gets all rows or none: they are written to a scratch file first.
         path = out or Path(scratch, "predictions.csv")
         pieces = scorer.pieces(files, options, watch)
         if out is None and as_json:
@@ -89,7 +89,7 @@ def command(
         else:
             write_table(path, pieces, next(iter(source.dialects), Dialect()))
         if out is None:
-            _show(path)
+            _copy_to_stdout(path)
     if scorer.not_scored:
         say(
             f"Note: {scorer.not_scored:,} of {scorer.rows:,} rows could not be scored; the column "
@@ -105,7 +105,7 @@ def command(
 
 
 class Scorer:
-    """Gives rows their probabilities, and counts those that get none."""
+    """Computes the probabilities of rows, and counts rows that cannot be scored."""
 
     def __init__(self, model: "TableModel", kept: Sequence[str], strict: bool) -> None:
         self._model, self._kept, self._strict = model, kept, strict
@@ -115,7 +115,7 @@ class Scorer:
     def pieces(
         self, files: Sequence[str], options: "CsvOptions", watch: Any
     ) -> Iterator["pa.Table"]:
-        """The kept columns with the predictions beside them, piece by piece."""
+        """The kept columns and the predictions, as tables of some rows each."""
         model, strict = self._model, self._strict
         for rows in model.rows(files, labelled=False, keep=self._kept, strict=strict, csv=options):
             columns = dict(zip(self._kept, rows.whole.columns, strict=True))
@@ -149,7 +149,7 @@ class Scorer:
 
 
 def _kept(model: "TableModel", source: "RawFiles", keep: Sequence[str] | None) -> tuple[str, ...]:
-    """The columns of the source to write, none of which may be called like a prediction."""
+    """The source's columns to write. A name that the predictions use is an error."""
     from ..exceptions import DataError
 
     kept = tuple(source.schema.names if keep is None else dict.fromkeys(keep))
@@ -171,7 +171,7 @@ def _write_lines(path: Path, pieces: Iterator["pa.Table"]) -> None:
                 file.write(json.dumps(row, default=str, ensure_ascii=False) + "\n")
 
 
-def _show(path: Path) -> None:
+def _copy_to_stdout(path: Path) -> None:
     with path.open("rb") as file:
         shutil.copyfileobj(file, sys.stdout.buffer)
     sys.stdout.buffer.flush()

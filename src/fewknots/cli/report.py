@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 100_000
 _NOT_SHOWN = ("source", "options", "csv")
-_SHOWN = ("rows", "scores")  # of what is known about the hold-out
+_SHOWN = ("rows", "scores")  # entries of about["hold_out"] that the page shows
 
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="The page; by default MODEL.html.")]
 Title = Annotated[str | None, typer.Option(help="The page's title.", show_default=False)]
@@ -105,7 +105,7 @@ def command(
 
 
 def _about_the_fit(model: "TableModel") -> dict[str, Any]:
-    """What a reader of the page wants to know, and not what finds the rows of the fit again."""
+    """Facts for readers of the page, without the entries that locate the training files."""
     about = {name: value for name, value in model.about.items() if name not in _NOT_SHOWN}
     if isinstance(held_out := about.get("hold_out"), dict):
         about["hold_out"] = {name: held_out[name] for name in _SHOWN if name in held_out}

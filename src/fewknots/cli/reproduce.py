@@ -98,7 +98,7 @@ def _fail(message: str) -> None:
 
 
 def _command(experiment: Experiment) -> Callable[..., None]:
-    """The function whose parameters are the experiment's options: typer reads its signature."""
+    """A function whose signature lists the experiment's options: typer reads the signature."""
 
     def run(**arguments: Any) -> None:
         _run(experiment, **arguments)

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes, and one sentence on standard error where something went wrong.
+"""How a command ends: its exit code, and for an error one sentence on standard error.
 
 | exit code | meaning                                                            |
 |-----------|--------------------------------------------------------------------|
@@ -6,9 +6,9 @@
 | 1         | the data, the model file or the machine did not allow it           |
 | 2         | the command line was not understood                                |
 | 130       | interrupted with Ctrl-C                                            |
-| 143       | ended by SIGTERM, which is taken for Ctrl-C otherwise              |
+| 143       | ended by SIGTERM, which otherwise works like Ctrl-C                |
 
-An interrupted command has written its output whole or not at all.
+An interrupted command has written its whole output file or none of it.
 """
 
 import os
@@ -21,27 +21,27 @@ from typing import Any
 
 import typer
 
-from ..stopping import cut_off, interrupt, listening
+from ..stopping import forced_exit, interrupt, listening
 from .flags import Group
 
-FAILED, MISUSED, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, INTERRUPTED, TERMINATED = 1, 130, 143
 _DEBUG = "--debug"
 
 
 class Commands(Group):
-    """Commands that Ctrl-C ends in our words; typer's own differ from version to version."""
+    """Prints our own message after Ctrl-C; typer's message differs between its versions."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            with listening(), cut_off(_last_words):
+            with listening(), forced_exit(_on_forced_exit):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             say("fewknots: interrupted; no output was written.")
             raise typer.Exit(exit_code_of_interruption()) from None
 
 
-def _last_words(number: int) -> int:
-    """Of a command that ends amid a program; `reproduce` may have written some cells before."""
+def _on_forced_exit(number: int) -> int:
+    """Message and exit code when the process is ended; `reproduce` may have written some cells."""
     say("fewknots: interrupted; nothing more was written.")
     return TERMINATED if number == signal.SIGTERM else INTERRUPTED
 
@@ -50,7 +50,7 @@ _terminated = False
 
 
 def take_sigterm_for_ctrl_c() -> None:
-    """A scheduler's polite end and a user's are one thing; only the exit code differs."""
+    """Handle SIGTERM, which schedulers send, like Ctrl-C; only the exit code differs."""
 
     def on_sigterm(number: int, frame: Any) -> None:
         global _terminated
@@ -66,7 +66,7 @@ def exit_code_of_interruption() -> int:
 
 
 def run(app: typer.Typer, arguments: Sequence[str]) -> int:
-    """Run the command that the arguments name; the exit code."""
+    """Run the command given by the arguments, and return its exit code."""
     debug = _DEBUG in arguments
     with warnings.catch_warnings():
         if not debug:
@@ -75,7 +75,8 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
             given = list(arguments) or ["--help"]
             return app(given, prog_name="fewknots", standalone_mode=False) or 0
         except BrokenPipeError:
-            # Whoever read the output has seen enough. Python would complain about it at its exit.
+            # The reader of our output (such as `head`) has closed it. Without this, Python would
+            # print an error when it flushes standard output at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return FAILED
         except KeyboardInterrupt:  # outside of any command
@@ -84,23 +85,19 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
             if debug:
                 traceback.print_exc()
             say(f"fewknots: {_sentence(error)}")
-            return _exit_code(error)
+            return int(getattr(error, "exit_code", FAILED))
 
 
 def say(text: str) -> None:
-    """One line on standard error, whatever the user's texts in it hold."""
+    """Print one line on standard error; line breaks and control characters are replaced."""
     line = " ".join(text.split())
     shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in line)
     print(shown, file=sys.stderr, flush=True)
 
 
-def _exit_code(error: Exception) -> int:
-    return int(getattr(error, "exit_code", FAILED))
-
-
 def _sentence(error: Exception) -> str:
-    """What went wrong, in the error's own words if it has any that a user can use."""
-    usage: Any = getattr(error, "format_message", None)  # typer's errors of the command line
+    """The error as one sentence for the user."""
+    usage: Any = getattr(error, "format_message", None)  # only typer's usage errors have it
     if usage is not None:
         context = getattr(error, "ctx", None)
         command = "fewknots" if context is None else context.command_path
@@ -108,7 +105,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "There is not enough memory for this."
     if isinstance(error, ModuleNotFoundError) and error.name is not None:
-        # what needs an extra of ours says so itself
+        # Packages of our own extras do not come here: their users raise a message that names the
+        # extra.
         return f"This needs {error.name}, which is not installed: pip install {error.name}."
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}."
@@ -119,7 +117,7 @@ def _sentence(error: Exception) -> str:
 
 
 def _note(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
-    """Warnings that are meant for users, one line each; those of libraries are not."""
+    """Print a warning of fewknots as one line; warnings of other libraries are not printed."""
     module = category.__module__.partition(".")[0]
     if module == "fewknots" or category.__name__ == "ConvergenceWarning":
         say(f"Note: {message}")

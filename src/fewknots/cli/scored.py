@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .own_files import options_of_the_fit, own_files
+from .training_files import csv_options_of_fit, training_files
 
 if TYPE_CHECKING:
     from ..tables.model import TableModel
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Reading(NamedTuple):
-    """What a command says about the rows to score and the files they are in."""
+    """Arguments of a command that say which rows to score and how their files are written."""
 
     sources: Sequence[str] | None
     all_rows: bool
@@ -28,16 +28,16 @@ class Reading(NamedTuple):
 def rows_to_score(
     model: "TableModel", path: Path, asked: Reading, watch: Any
 ) -> "Iterator[RowsToScore]":
-    """Those of the sources that are new to the model; without sources those its fit held out."""
+    """Rows of the sources that are new to the model; without sources, the fit's held-out rows."""
     from ..data.csv_dialect import CsvOptions
     from ..data.standard_input import as_files
     from ..tables.rows_to_score import held_out_rows, new_rows
 
     written = CsvOptions.checked(asked.separator, asked.decimal, asked.encoding)
     if not asked.sources:
-        own = own_files(model, path)
+        own = training_files(model, path)
         if not any(written):
-            written = options_of_the_fit(model)
+            written = csv_options_of_fit(model)
         read = partial(model.rows, own, strict=True, csv=written)
         yield held_out_rows(model, read, ", ".join(own), watch)
         return
@@ -47,7 +47,7 @@ def rows_to_score(
 
 
 def facts(rows: "RowsToScore") -> dict[str, Any]:
-    """Where the scored rows come from, for other programs."""
+    """Counts and origin of the scored rows, for --json."""
     return {
         "rows": rows.n_rows,
         "rows_given": rows.given + rows.left_out,

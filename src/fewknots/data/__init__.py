@@ -1,1 +1,1 @@
-"""From the user's tables to arrays of numbers."""
+"""Converts the user's tables to arrays of numbers."""

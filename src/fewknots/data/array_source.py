@@ -1,8 +1,8 @@
 """Rows of a 2-D array, in memory, mapped, or in a .npy file.
 
-A .npy file is read piece by piece with ordinary reads. Mapping it would be shorter, but the pages
-of a mapped file count as the process's memory, and a long pass would seem to need all of it.
-(Where the caller passes an np.memmap, that is the caller's choice.)
+A .npy file is read piece by piece with ordinary reads. Mapping it would be simpler, but the pages
+of a mapped file count as memory of the process, and a long pass would seem to need all of it. (An
+np.memmap from the caller is used as it is.)
 """
 
 import os
@@ -21,12 +21,12 @@ _NUMBERS = "biuf"  # numpy's letters for bool, integers and floats
 
 
 class NpyFile:
-    """A .npy file that gives slices of its rows, like the array it holds."""
+    """A .npy file whose rows can be sliced like those of an array."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         try:
-            # Mapped only to let numpy parse the header and compare it with the file's length.
+            # Mapped only so that numpy parses the header and checks the length of the file.
             mapped = np.load(self.path, mmap_mode="r")
         except (ValueError, EOFError) as error:
             raise DataError(
@@ -62,10 +62,9 @@ class NpyFile:
 
 
 class ArraySource:
-    """A source of rows from one array, with labels and weights inside it or beside it."""
+    """A source of rows from one array; labels and weights are columns of it, or separate arrays."""
 
     feature_names: tuple[str, ...] | None = None
-    column_names: tuple[str, ...] | None = None
 
     def __init__(
         self, source: Any, target: Any, features: Sequence[Any] | None, weight: Any
@@ -105,7 +104,7 @@ class ArraySource:
             place = Place(self._name, piece.start)
             table = self._table[piece]
             X = np.ascontiguousarray(table[:, self._features], np.float64)
-            # columns are named by their number in the array, whichever of them are features
+            # messages name a column by its number in the array, not among the features
             check_features(X, tuple(self._features), place)
             labels = _values(self._target, table, piece)
             if labels is not None:
@@ -117,7 +116,7 @@ class ArraySource:
             yield Block(X, labels, weights, None, place)
 
     def _column(self, given: Any, role: str) -> "int | np.ndarray | NpyFile | None":
-        """A column's number, or one value a row from elsewhere."""
+        """The number of a column, or a separate array with one value per row."""
         if given is None:
             return None
         if isinstance(given, int | np.integer):

@@ -1,8 +1,8 @@
-"""Rows in blocks of few distinct sizes, so that compiled functions are compiled once.
+"""Rows in blocks of few distinct sizes, so that functions are compiled rarely.
 
-JAX compiles anew for every array shape. Four prediction block sizes, and training sizes
-rounded up to sixteenths of a power of two, keep the number of shapes small; what is added is
-masked or cut off again.
+JAX compiles a function again for every array shape. Four block sizes for predictions, and training
+sizes rounded up to sixteenths of a power of two, keep the number of shapes small; the added rows
+are masked or removed from the result.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,10 +28,10 @@ def map_blocks(
 
     It returns a tuple of arrays whose last axis are the rows.
 
-    Every block has one of a few sizes, the last one filled up with copies of its first row, so
-    memory and compilations do not grow with the number of rows. `call` says what it costs to call
-    the function, in rows: where that is little, several small blocks take less than a large one
-    that is mostly filled up.
+    Every block has one of a few sizes, and the last one is padded with copies of its first row. So
+    memory and compilations do not grow with the number of rows. `call` is the cost of a call of the
+    function, in rows: if it is small, several small blocks are cheaper than a large one that is
+    mostly padding.
     """
     n_rows = len(arrays[0])
     size = cheapest_size(n_rows, sizes, call)
@@ -45,12 +45,12 @@ def map_blocks(
 
 
 def cheapest_size(n_rows: int, sizes: Sequence[int], call: int) -> int:
-    """The size of block with which n rows cost least; a block costs its size and `call`."""
+    """The block size with the lowest cost for n rows; a block costs its size plus `call`."""
     return min(sizes, key=lambda size: -(-n_rows // size) * (size + call))
 
 
 def padded(rows: np.ndarray, size: int) -> np.ndarray:
-    """`rows` and copies of its first one, `size` in all."""
+    """`rows` followed by copies of its first row, `size` rows in all."""
     missing = size - len(rows)
     if missing == 0:
         return rows
@@ -58,6 +58,6 @@ def padded(rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def rounded_up(n_rows: int) -> int:
-    """The next multiple of a sixteenth of the power of two at or above n: at most 1/8 more."""
+    """N rounded up to a multiple of 1/16 of the next power of two: at most 1/8 more."""
     step = max(1, 2 ** (max(n_rows - 1, 1).bit_length() - 4))
     return -(-n_rows // step) * step

@@ -1,11 +1,11 @@
-"""What the text of a cell says: a number, true or false, a moment, or nothing.
+"""Parses the text of cells: a number, a boolean, a date, or a gap.
 
-A CSV holds text only, and other tables hold numbers and dates as text too. Whole columns go
-through Arrow, which is fast. Where Arrow cannot read one of the cells, the different texts of that
-piece are looked at one by one: they may be gaps (`NA`), have groups of thousands (`1,000`) or say
-something else altogether.
+A CSV holds only text, and other tables may hold numbers and dates as text too. Whole columns are
+parsed by Arrow, which is fast. If Arrow cannot parse one of the cells, the distinct texts of this
+piece are parsed one by one: they may be gaps (`NA`), have groups of thousands (`1,000`) or be
+something else.
 
-| decimal mark | a number  | with groups, by `,` `'` or a fixed space |
+| decimal mark | a number  | with groups, by `,` `'` or a hard space  |
 |--------------|-----------|------------------------------------------|
 | `.`          | `1234.5`  | `1,234.5`                                |
 | `,`          | `1234,5`  | `1.234,5`                                |
@@ -22,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 MARKS = (".", ",")
-# Compared without regard to case and to spaces around. Words only count as gaps where the rest of
-# the column is numbers, dates, or true and false.
+# Compared without case and without surrounding spaces. Words count as gaps only if the rest of the
+# column is numbers, dates or booleans.
 GAP_WORDS = frozenset(
     {
         *("", "na", "n/a", "n.a.", "n.a", "na?", "nan", "null", "none", "nil", "missing"),
@@ -41,23 +41,23 @@ _MOMENT = re.compile(
 )
 _WITH_ZONE = r":\d{2}.*(Z|[+-]\d{2}(:?\d{2})?)\s*$"
 _EPOCH = datetime(1970, 1, 1)
-_MICROSECONDS_A_DAY = 86_400e6
+MICROSECONDS_A_DAY = 86_400e6
 
 
 class Read(NamedTuple):
     """A column of texts as numbers."""
 
-    values: np.ndarray  # float64, NaN where there is none
-    unreadable: np.ndarray  # true where the text is no gap, and not what was looked for either
+    values: np.ndarray  # float64, NaN for gaps and unreadable texts
+    unreadable: np.ndarray  # True where the text is neither a gap nor of the expected kind
 
 
 def is_gap(text: str) -> bool:
-    """Whether this says that there is no value."""
+    """Whether this text means a missing value."""
     return text.strip().lower() in GAP_WORDS
 
 
 def number(text: str, decimal: str) -> float | None:
-    """The number that is written there, if it is one; infinity is."""
+    """The number in the text, or None; infinity is a number."""
     bare = text.strip()
     match = _number_with(decimal).fullmatch(bare)
     if match is None:
@@ -71,17 +71,17 @@ def number(text: str, decimal: str) -> float | None:
 
 
 def flag(text: str) -> float | None:
-    """1 for true, 0 for false."""
+    """1 for true, 0 for false, None otherwise."""
     return _FLAGS.get(text.strip().lower())
 
 
 def is_moment(text: str) -> bool:
-    """Whether this is a day or a time as in ISO 8601."""
+    """Whether this is an ISO 8601 date, with or without a time."""
     return _days(text) is not None
 
 
 def numbers(cells: pa.Array, decimal: str, flags: bool = False) -> Read:
-    """The column as numbers; `flags` lets true and false be 1 and 0."""
+    """The column as numbers; with `flags`, true and false are read as 1 and 0."""
     try:
         bare = _without_usual_gaps(cells)
         if decimal != ".":
@@ -98,35 +98,39 @@ def numbers(cells: pa.Array, decimal: str, flags: bool = False) -> Read:
         known = words.get(text.strip().lower())
         return number(text, decimal) if known is None else known
 
-    return _one_by_one(cells, read)
+    return _parse_distinct(cells, read)
 
 
 def moments(cells: pa.Array) -> Read:
-    """The column as days since the beginning of 1970; moments with a zone as Greenwich has them."""
+    """The column as days since the beginning of 1970; dates with a time zone in UTC."""
     try:
-        bare = _without_usual_gaps(cells).cast(pa.timestamp("us"))
-        absent = bare.is_null().to_numpy(zero_copy_only=False)
-        microseconds = bare.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-        days = np.where(absent, np.nan, microseconds / _MICROSECONDS_A_DAY)
-        return Read(days, np.zeros(len(days), bool))
+        return days_since_1970(_without_usual_gaps(cells).cast(pa.timestamp("us")))
     except pa.ArrowInvalid:
-        return _one_by_one(cells, _days)
+        return _parse_distinct(cells, _days)
+
+
+def days_since_1970(timestamps: pa.Array) -> Read:
+    """Timestamps in microseconds as days, NaN for nulls."""
+    absent = timestamps.is_null().to_numpy(zero_copy_only=False)
+    microseconds = timestamps.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
+    days = np.where(absent, np.nan, microseconds / MICROSECONDS_A_DAY)
+    return Read(days, np.zeros(len(days), bool))
 
 
 def labels(texts: Sequence[str], decimal: str) -> list[bool | int | float | str | None]:
-    """The values of a column that may hold anything: all numbers, all true and false, or text.
+    """The values of a column of unknown kind: all numbers, all booleans, or texts.
 
-    None stands for a gap among numbers. In text only the empty one is a gap, and stays empty.
+    A gap among numbers or booleans is None. Among texts, only the empty text is a gap, and stays.
     """
     present = [text for text in texts if not is_gap(text)]
     if present and all(flag(text) is not None for text in present):
         return [None if is_gap(text) else bool(flag(text)) for text in texts]
     if present and all(number(text, decimal) is not None for text in present):
-        return [None if is_gap(text) else _whole_if_so(text, decimal) for text in texts]
+        return [None if is_gap(text) else _int_if_whole(text, decimal) for text in texts]
     return list(texts)
 
 
-def _whole_if_so(text: str, decimal: str) -> int | float:
+def _int_if_whole(text: str, decimal: str) -> int | float:
     value = number(text, decimal)
     assert value is not None
     small = abs(value) < 2**53 and value.is_integer()
@@ -134,7 +138,7 @@ def _whole_if_so(text: str, decimal: str) -> int | float:
 
 
 def have_zone(cells: pa.Array) -> np.ndarray:
-    """Which of the moments say how far they are from Greenwich."""
+    """Which of the dates have a UTC offset."""
     zoned = pc.match_substring_regex(cells, _WITH_ZONE).fill_null(False)
     return zoned.to_numpy(zero_copy_only=False)
 
@@ -145,8 +149,8 @@ def is_text(dtype: pa.DataType) -> bool:
     return types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype)
 
 
-def different(cells: pa.Array) -> list[str]:
-    """The texts of a column, each once, in order of appearance."""
+def distinct(cells: pa.Array) -> list[str]:
+    """The distinct texts of a column, in order of appearance."""
     return [text or "" for text in pc.unique(cells).to_pylist()]
 
 
@@ -155,8 +159,8 @@ def _without_usual_gaps(cells: pa.Array) -> pa.Array:
     return pc.if_else(gaps, pa.scalar(None, cells.type), cells) if pc.any(gaps).as_py() else cells
 
 
-def _one_by_one(cells: pa.Array, read: Callable[[str], float | None]) -> Read:
-    """Each different text once: a piece of a table has few rows, and often fewer texts."""
+def _parse_distinct(cells: pa.Array, read: Callable[[str], float | None]) -> Read:
+    """Parse each distinct text once: a piece often has far fewer texts than rows."""
     coded = cells.dictionary_encode()
     texts = [text or "" for text in coded.dictionary.to_pylist()]
     found = [None if is_gap(text) else read(text) for text in texts]
@@ -174,15 +178,15 @@ def _days(text: str) -> float | None:
         return None
     try:
         moment = datetime.fromisoformat(re.sub(r" (?=Z|[+-])", "", bare))
-    except ValueError:  # the 30th of February
+    except ValueError:  # such as the 30th of February
         return None
     if moment.tzinfo is not None:
         try:
             moment = moment.astimezone(UTC).replace(tzinfo=None)
-        except OverflowError:  # before the year 1 at Greenwich
+        except OverflowError:  # before the year 1 in UTC
             return None
     past = moment - _EPOCH
-    return past.days + (past.seconds * 1e6 + past.microseconds) / _MICROSECONDS_A_DAY
+    return past.days + (past.seconds * 1e6 + past.microseconds) / MICROSECONDS_A_DAY
 
 
 @cache

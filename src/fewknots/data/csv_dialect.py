@@ -1,21 +1,21 @@
-"""How a CSV file is written: separator, decimal mark, quote and encoding, told from its beginning.
+"""Recognises the format of a CSV file from its beginning: separator, decimal mark, quote, encoding.
 
-**Encoding**: a byte order mark says it. Without one, zero bytes at every other place mean UTF-16,
-text that is valid UTF-8 is that, and anything else is Latin-1 (in Windows' form where it uses bytes
-that Latin-1 has no letters for).
+**Encoding**: given by a byte order mark. Without one, zero bytes at every second position mean
+UTF-16, valid UTF-8 is UTF-8, and anything else is Latin-1 (cp1252, if there are bytes for which
+Latin-1 has no characters).
 
-**Separator**: of `,` `;` tab and `|`, the one that cuts the most lines into as many fields as the
-header; of two that do so equally, the one that leaves more numbers, then the one with more fields.
+**Separator**: of `,` `;` tab and `|`, the one that splits the most lines into as many fields as the
+header has; if two are equal, the one that gives more numbers, then the one with more fields.
 
-**Quote**: `"`, or `'` where some column has all its cells between those and none uses `"`.
+**Quote**: `"`, or `'` if all cells of some column are between single quotes and no cell uses `"`.
 
 **Decimal mark**: `3,5` can only be a number with a decimal comma, `3.5` only one with a point. The
-mark that more columns prove so is taken. `1,234` proves nothing. If there is nothing else, it is a
-thousand in a file with commas between the fields. Elsewhere a mark that is in every cell of a
-column is the decimal mark (numbers to three places), and one that only some cells have separates
-thousands.
+mark that more columns prove in this way is chosen. `1,234` proves nothing. If no column proves
+anything, the mark is a point in a file with commas between the fields. In other files a mark in
+every cell of a column is the decimal mark (numbers with three decimals), and a mark in only some
+cells separates thousands.
 
-What the user gives goes before what is recognised. Each file of a table is looked at by itself.
+Options of the user have priority. Each file of a table is recognised separately.
 """
 
 import codecs
@@ -35,11 +35,11 @@ from .cells import MARKS, is_gap, number
 
 SEPARATORS = (",", ";", "\t", "|")
 _STEP_BYTES, _HEAD_BYTES, _LONG_HEAD_BYTES = 2**16, 2**20, 2**23
-_MOST_LINES, _MOST_FIELDS = 1000, 20_000  # that are looked at
+_MOST_LINES, _MOST_FIELDS = 1000, 20_000  # that are examined
 _NAMES = {"\t": "tab", " ": "space", ",": "comma", ";": "semicolon", ".": "point"}
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # begins like the next one
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is a prefix of this one
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
@@ -47,7 +47,7 @@ _BYTE_ORDER_MARKS = (
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one file is written."""
+    """The format of one file."""
 
     separator: str = ","
     decimal: str = "."
@@ -62,7 +62,7 @@ class Dialect:
 
 
 class CsvOptions(NamedTuple):
-    """What the user says about it; None: to be recognised."""
+    """The user's options; None: to be recognised."""
 
     separator: str | None = None
     decimal: str | None = None
@@ -97,13 +97,13 @@ class CsvOptions(NamedTuple):
 
 
 def dialect_of(path: Path, options: CsvOptions, usual: str) -> Dialect:
-    """The dialect of a file; `usual` is the separator if the file has none (one column)."""
+    """The dialect of a file; `usual` is the separator if the file has only one column."""
     head, whole = _beginning(path)
     return recognised(head, whole, options, usual)
 
 
 def _beginning(path: Path) -> tuple[bytes, bool]:
-    """The first megabyte, or more if the header alone is longer, and whether that is all."""
+    """The first megabyte, or more if the header is longer, and whether this is the whole file."""
     head = bytearray()
     with pa.input_stream(path) as file:
         try:
@@ -115,12 +115,12 @@ def _beginning(path: Path) -> tuple[bytes, bool]:
         except (pa.ArrowException, OSError):
             if not head:
                 raise
-            # Damaged further on: whoever reads the rows will say in which of them.
+            # Damaged further on: reading the rows will raise an error that names the row.
     return bytes(head), False
 
 
 def recognised(head: bytes, whole: bool, options: CsvOptions, usual: str = ",") -> Dialect:
-    """The dialect of a file that begins with these bytes; `whole`: there are no others."""
+    """The dialect of a file that begins with these bytes; `whole`: these are all bytes."""
     encoding = options.encoding or _encoding(head)
     text = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head)
     lines = _Lines(text.removeprefix("\ufeff"), whole)
@@ -134,15 +134,15 @@ def recognised(head: bytes, whole: bool, options: CsvOptions, usual: str = ",") 
 
 
 class _Lines:
-    """The first lines of a file, to be cut into fields in this way or that."""
+    """The first lines of a file, to be split into fields by different separators."""
 
     def __init__(self, text: str, whole: bool) -> None:
-        self._lines = list(io.StringIO(text, newline=""))  # str.splitlines cuts at more places
+        self._lines = list(io.StringIO(text, newline=""))  # str.splitlines has more separators
         if not whole and len(self._lines) > 1:
-            self._lines.pop()  # it may go on
+            self._lines.pop()  # it may be incomplete
 
     def cut(self, separator: str, quote: str) -> list[list[str]]:
-        """The fields of the header and of the rows that follow it."""
+        """The fields of the header and of the rows."""
         reader = csv.reader(self._lines, delimiter=separator, quotechar=quote)
         found: list[list[str]] = []
         fields = 0
@@ -154,7 +154,7 @@ class _Lines:
         return found
 
     def with_quotes(self, separator: str) -> list[list[str]]:
-        """The same line by line, with the single quotes that are around fields."""
+        """The same line by line, where single quotes around fields are kept."""
         mark = re.escape(separator)
         field = re.compile(rf"(?:^|{mark})('(?:[^']|'')*'(?=$|{mark})|[^{mark}]*)")
         return [field.findall(line.rstrip("\r\n")) for line in self._lines[:_MOST_LINES]]
@@ -165,7 +165,7 @@ def _until_error(reader: Iterator[list[str]]) -> Iterator[list[str]]:
         for fields in reader:
             if fields:
                 yield fields
-    except csv.Error:  # a field of more than 100 kB, say
+    except csv.Error:  # for example a field of more than 100 kB
         return
 
 
@@ -179,7 +179,7 @@ def _encoding(head: bytes) -> str:
     if len(head) >= 4 and even.count(0) > 0.7 * len(even) and odd.count(0) == 0:
         return "utf-16-be"
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # the last letter may be cut in two
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # the last character may be incomplete
         return "utf-8"
     except UnicodeDecodeError:
         pass
@@ -240,7 +240,7 @@ def _decimal(rows: Sequence[Sequence[str]], separator: str) -> str:
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[list[str]]:
-    """The cells below the header that are no gaps, column by column."""
+    """The cells of each column below the header, without gaps."""
     for column in zip_longest(*rows[1:], fillvalue=""):
         cells = [cell.strip() for cell in column]
         yield [cell for cell in cells if not is_gap(cell)]

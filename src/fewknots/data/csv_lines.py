@@ -1,7 +1,7 @@
-"""Which line of a CSV a row begins at, as an editor numbers them: the header is in line 1.
+"""The line number of a row in a CSV, as an editor counts: the header is in line 1.
 
-Empty lines are no rows, and a cell with a line break makes a row of several lines. So the lines are
-counted, from the beginning of the file, when a message needs one: hardly ever.
+Empty lines are not rows, and a cell with a line break makes a row of several lines. So lines are
+counted from the beginning of the file, but only when a message needs a line number, which is rare.
 """
 
 import csv
@@ -16,7 +16,7 @@ from .csv_dialect import Dialect
 
 @dataclass(frozen=True)
 class CsvLayout:
-    """Rows known by their line, cells that are all text."""
+    """Rows are named by their line, and all cells are text."""
 
     path: Path
     dialect: Dialect
@@ -29,16 +29,16 @@ class CsvLayout:
         return self.dialect.decimal
 
     def row_name(self, row: int) -> str:
-        """The line in which the row begins, or its number where lines cannot be counted."""
+        """The line in which the row begins, or its row number if lines cannot be counted."""
         try:
             line = line_of_row(self.path, self.dialect, row)
-        except (csv.Error, OSError, EOFError):  # a very long field; a file that is cut off
+        except (csv.Error, OSError, EOFError):  # a very long field, or a truncated file
             line = None
         return f"row {row + 1} below the header" if line is None else f"line {line}"
 
 
 def line_of_row(path: Path, dialect: Dialect, row: int) -> int | None:
-    """The line of the row with this number from 0; None where the file ends before it."""
+    """The line of a row, counted from 0; None if the file ends before it."""
     with pa.input_stream(path) as stream:
         text = io.TextIOWrapper(
             io.BufferedReader(stream), dialect.encoding, errors="replace", newline=""

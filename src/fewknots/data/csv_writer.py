@@ -1,7 +1,7 @@
-"""Tables as CSV, each text to the letter: quotes only where a text needs them.
+"""Writes tables as CSV, with quotes only where a text needs them.
 
-pyarrow's own writer puts every text between quotes. A table that was read from a CSV is text all
-over, and should look the same when it is written again.
+pyarrow's own writer puts quotes around every text. In a table that was read from a CSV all cells
+are text, and they should look the same when they are written again.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from .csv_dialect import Dialect
 class CsvWriter:
     """Writes pieces of a table, which have the same columns, one after the other.
 
-    Always UTF-8, with a byte order mark where the dialect's encoding has one.
+    Always in UTF-8, with a byte order mark if the dialect's encoding has one.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, dialect: Dialect) -> None:
@@ -29,7 +29,7 @@ class CsvWriter:
     def write_table(self, piece: pa.Table) -> None:
         """Write some rows."""
         columns = [self._written(column.combine_chunks()) for column in piece.columns]
-        if len(columns) == 1:  # an empty line would be no row
+        if len(columns) == 1:  # an empty line would not count as a row
             empty = pc.equal(columns[0], "")
             columns = [pc.if_else(empty, self._dialect.quote * 2, columns[0])]
         lines = pc.binary_join_element_wise(*columns, pa.scalar(self._dialect.separator, _TEXT))

@@ -1,8 +1,8 @@
-"""Parquet, CSV and Arrow files, each as pieces of a table in bounded memory.
+"""Readers for Parquet, CSV and Arrow files: pieces of a table in bounded memory.
 
-pyarrow is at its fastest when it reads ahead and at its smallest when told not to. Measured on
-3 million rows of six columns, reading ahead cost 70 MB and gained nothing, so all three readers
-here go without threads and with small buffers. That also lets pyarrow's CSV errors name the row.
+Reading ahead makes pyarrow faster but needs memory. With 3 million rows of six columns, reading
+ahead cost 70 MB and gained no speed, so all three readers use no threads and small buffers. Without
+threads, pyarrow's CSV errors also name the row.
 """
 
 import re
@@ -20,12 +20,12 @@ from ..exceptions import DataError
 from .csv_dialect import Dialect
 from .csv_lines import CsvLayout
 from .intact_part import intact_part
-from .sources import Counted, Layout, Place
+from .sources import Layout, NumberedLayout, Place
 
-# A Parquet column of a row group is read through a window of this size, not all at once.
+# A Parquet column of a row group is read through a buffer of this size, not all at once.
 _PARQUET_BUFFER = 2**18
-# pyarrow keeps up to 32 blocks of a CSV ahead, asked or not: 8 MB here, and larger ones gain no
-# speed. A row must fit into one block, so a table with a very long header gets wider ones.
+# pyarrow always reads up to 32 blocks of a CSV ahead: 8 MB here, and larger blocks are not faster.
+# A row must fit into one block, so a table with a very long header gets larger blocks.
 _CSV_BLOCK, _WIDE_CSV_BLOCK = 2**18, 2**23
 _LONG_HEADER = 2**14
 _ARROW_FILE_MAGIC = b"ARROW1"
@@ -33,7 +33,7 @@ _ARROW_FILE_MAGIC = b"ARROW1"
 
 @runtime_checkable
 class Format(Protocol):
-    """How files of one kind are read; errors are pyarrow's own (see `unreadable`)."""
+    """Reads files of one format; errors are pyarrow's own (see `raise_unreadable`)."""
 
     def schema(self, path: Path) -> pa.Schema:
         """The names and types of a file's columns."""
@@ -42,7 +42,7 @@ class Format(Protocol):
         """How messages number the file's rows, and what its cells are."""
 
     def n_rows(self, path: Path) -> int | None:
-        """The number of rows, if the file says so."""
+        """The number of rows, if the file contains it."""
 
     def batches(
         self, path: Path, schema: pa.Schema, names: Sequence[str], rows: int
@@ -52,7 +52,7 @@ class Format(Protocol):
 
 @dataclass(frozen=True)
 class Parquet:
-    """Parquet: types and number of rows stand at the end of the file."""
+    """Parquet: types and number of rows are at the end of the file."""
 
     decimal: str = "."  # in numbers that are stored as text
 
@@ -61,7 +61,7 @@ class Parquet:
             return file.schema_arrow
 
     def layout(self, path: Path) -> Layout:
-        return Counted(1, self.decimal)
+        return NumberedLayout(1, self.decimal)
 
     def n_rows(self, path: Path) -> int | None:
         with pa.parquet.ParquetFile(path) as file:
@@ -77,10 +77,10 @@ class Parquet:
 
 @dataclass(frozen=True)
 class Csv:
-    """CSV with a header line: every column is text, as written, for others to read.
+    """CSV with a header line: every column is text, unchanged, and is parsed later.
 
-    So a kind of value that first turns up far down the file breaks nothing, and what is copied to
-    an output is copied to the letter.
+    So a different kind of value far down the file causes no error here, and columns that are copied
+    to an output stay exactly the same.
     """
 
     dialect: Dialect
@@ -110,7 +110,7 @@ class Csv:
         self, path: Path, text: Any, convert: pa.csv.ConvertOptions | None = None
     ) -> pa.csv.CSVStreamingReader:
         dialect = self.dialect
-        # pyarrow leaves out the mark at the beginning of UTF-8 by itself
+        # pyarrow itself drops the byte order mark of UTF-8
         encoding = "utf8" if dialect.encoding in ("utf-8", "utf-8-sig") else dialect.encoding
         return pa.csv.open_csv(
             text,
@@ -133,7 +133,7 @@ def _block_size(path: Path) -> int:
 class Arrow:
     """Arrow's own format, as a file (with an index at its end) or as a stream (without).
 
-    A piece is read as it was written: a file written as one piece is read as one.
+    Record batches are read as they were written: one large batch is read at once.
     """
 
     decimal: str = "."  # in numbers that are stored as text
@@ -143,12 +143,12 @@ class Arrow:
             return _arrow_reader(file).schema
 
     def layout(self, path: Path) -> Layout:
-        return Counted(1, self.decimal)
+        return NumberedLayout(1, self.decimal)
 
     def n_rows(self, path: Path) -> int | None:
         with pa.OSFile(str(path)) as file:
             reader = _arrow_reader(file)
-            # only an indexed file can count without reading, and only lately: pyarrow 20 and on
+            # only an indexed file can count without reading, and only from pyarrow 20 on
             return reader.count_rows() if hasattr(reader, "count_rows") else None
 
     def batches(
@@ -174,14 +174,14 @@ def _arrow_reader(
     return opened(file, options=options)
 
 
-# what reading a file may raise
+# errors that reading a file may raise
 READING_ERRORS = (pa.ArrowException, OSError, UnicodeError)
 _NOT_UTF8 = re.compile(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to string")
 _WRONG_WIDTH = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 
 
 def raise_unreadable(error: Exception, place: Place, names: Sequence[str] | None) -> NoReturn:
-    """Raise what pyarrow said as a DataError; `place` is how far the file could be read."""
+    """Raise pyarrow's error as a DataError; `place` is how far the file could be read."""
     if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
         raise error
     if isinstance(error, UnicodeError):
@@ -189,7 +189,7 @@ def raise_unreadable(error: Exception, place: Place, names: Sequence[str] | None
             f"{place.name}: the file is not {_encoding_of(place)} text ({error}). Say which "
             "encoding it has (--encoding), or save it as UTF-8."
         ) from error
-    # pyarrow counts from 1, and the header is one
+    # pyarrow counts rows from 1, and counts the header
     if text := _NOT_UTF8.search(str(error)):
         here = place._replace(first_row=int(text[2]) - 2)
         column = "a column" if names is None else f"column {names[int(text[1])]!r}"

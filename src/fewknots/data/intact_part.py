@@ -1,9 +1,9 @@
-"""A compressed file as far as it is good, for a reader that reads ahead.
+"""The undamaged part of a compressed file, for a reader that reads ahead.
 
-pyarrow decompresses a CSV in a thread of its own, ahead of its parser. If that fails, all that was
-read ahead is forgotten: which row a message names would depend on which thread was the quicker one.
-Here the file seems to end with the last line before the damage. Whoever has read it to that end
-asks whether there was any.
+pyarrow decompresses a CSV in a thread of its own, ahead of its parser. If decompression fails, all
+data that were read ahead are lost, so the row in the error message would depend on the timing of
+threads. Here the file seems to end with the last line before the damage; after reading it, the
+caller raises the error, if there was damage.
 """
 
 import io
@@ -20,9 +20,9 @@ _CHUNK = 2**18  # bytes
 
 @contextmanager
 def intact_part(path: Path) -> Iterator[tuple[Any, Callable[[], None]]]:
-    """What pyarrow is to read of a file, and what to call after it: it raises the damage, if any.
+    """The stream for pyarrow, and a function to call after reading: it raises the error, if any.
 
-    A file that is not compressed is read as it is.
+    A file that is not compressed is read directly.
     """
     if path.suffix.lower() not in _COMPRESSED:
         yield path, lambda: None
@@ -33,19 +33,19 @@ def intact_part(path: Path) -> Iterator[tuple[Any, Callable[[], None]]]:
 
 
 class _IntactPart(io.RawIOBase):
-    """The bytes of a file, decompressed, up to the last line before any damage."""
+    """The decompressed bytes of a file, up to the last line before any damage."""
 
     def __init__(self, path: Path) -> None:
         self._stream = pa.input_stream(path)
         self._damage: Exception | None = None
-        self._rest = memoryview(b"")  # of a chunk that is being given out
+        self._rest = memoryview(b"")  # the part of the current chunk that is not read yet
         self._next = self._read()
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer as far as the chunk at hand goes; 0 at the end."""
+        """Fill the buffer from the current chunk; returns 0 at the end."""
         if not self._rest:
             self._rest = memoryview(self._chunk())
         n = min(len(buffer), len(self._rest))
@@ -62,7 +62,7 @@ class _IntactPart(io.RawIOBase):
         super().close()
 
     def _chunk(self) -> bytes:
-        """The next one; of the last before the damage only whole lines."""
+        """The next chunk; only whole lines of the last one before the damage."""
         chunk, self._next = self._next, self._read()
         return chunk if self._damage is None else chunk[: chunk.rfind(b"\n") + 1]
 

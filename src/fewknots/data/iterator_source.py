@@ -1,7 +1,7 @@
-"""Rows from a function: each call starts a fresh pass.
+"""Rows from a function that returns a new iterator in each call.
 
-What an iterator yields is either tuples of arrays, (X, y) or (X, y, weights), or tables with the
-target inside. A first call of the function looks at one item only, to learn which, and the columns.
+The iterator yields either tuples of arrays, (X, y) or (X, y, weights), or tables that contain the
+target. A first call of the function reads only one item, to find out which, and the columns.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,13 +18,12 @@ _NUMBERS = "biuf"
 
 
 class IteratorSource:
-    """A source of rows from whatever a function's iterators yield."""
+    """A source of rows from the iterators that a function returns."""
 
     n_rows: int | None = None
-    # A later block may be of a wider type than the first one.
+    # A later block may have a wider dtype than the first one.
     exact_in_float32: bool = False
     feature_names: tuple[str, ...] | None = None
-    column_names: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -44,7 +43,7 @@ class IteratorSource:
         self._as_blocks: Callable[[Any, str, int, Sequence[str]], Iterator[Block]]
         if _is_table(first):
             reader = _TableItems(first, target, features, weight)
-            self.feature_names, self.column_names = reader.columns.features, reader.columns.names
+            self.feature_names = reader.columns.features
             self.target_name: str = reader.columns.target_name
             self.n_features: int = len(reader.columns.features)
             self._as_blocks = reader.blocks
@@ -106,10 +105,10 @@ class IteratorSource:
 
 
 class _TableItems:
-    """Tables from an iterator, the first of which says what the columns are."""
+    """Tables from an iterator; the first one defines the columns."""
 
     def __init__(self, first: Any, target: Any, features: Any, weight: Any) -> None:
-        from .table_columns import Columns  # arrays alone do without pyarrow
+        from .table_columns import Columns  # needs pyarrow, which arrays do not
 
         schema = arrow_table(first).schema
         self.columns = Columns.chosen(schema, "block 0", target, features, weight)
@@ -133,7 +132,7 @@ def _is_table(item: Any) -> bool:
 
 
 def arrow_table(item: Any) -> Any:
-    """A pandas, polars or pyarrow table as pyarrow's."""
+    """Convert a pandas, polars or pyarrow table to a pyarrow table."""
     import pyarrow as pa
 
     if type(item).__module__.partition(".")[0] == "pandas":
@@ -142,7 +141,7 @@ def arrow_table(item: Any) -> Any:
 
 
 def _arrays(item: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
-    """X, y and weights of one item, those that it has."""
+    """X, y and weights of one item; None for those that it does not have."""
     parts = item if isinstance(item, tuple) else (item,)
     if not 1 <= len(parts) <= 3 or _is_table(item):
         raise DataError(

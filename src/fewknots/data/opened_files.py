@@ -1,4 +1,4 @@
-"""The files of a table: opening each in its own way, reading one in pieces."""
+"""The files of a table: opens each by its format, and reads it in pieces."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from .file_formats import READING_ERRORS, Arrow, Csv, Format, Parquet, raise_unr
 from .sources import Place
 from .table_paths import ARROW, CSV, PARQUET, TSV, format_ending, paths_of
 
-# unless the file shows another one
+# the separator, unless another one is recognised
 _SEPARATORS = dict.fromkeys(CSV, ",") | dict.fromkeys(TSV, "\t")
 _TYPED: dict[str, Callable[[str], Format]] = {
     **dict.fromkeys(PARQUET, Parquet),
@@ -21,10 +21,10 @@ _TYPED: dict[str, Callable[[str], Format]] = {
 _KINDS: dict[str, Any] = _TYPED | dict.fromkeys(_SEPARATORS, Csv)
 
 
-def readable(
+def with_read_errors(
     batches: Iterator[pa.RecordBatch], place: Place, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The same batches; what goes wrong in reading one says how far the file was good."""
+    """The same batches; an error in reading says how far the file could be read."""
     while True:
         try:
             batch = next(batches, None)
@@ -37,7 +37,7 @@ def readable(
 
 
 class OpenedFile(NamedTuple):
-    """One file of a table: where it is, how it is read, what its columns are."""
+    """One file of a table: its path, format and columns."""
 
     path: Path
     format: Format
@@ -45,7 +45,7 @@ class OpenedFile(NamedTuple):
 
     @classmethod
     def opened(cls, path: Path, options: CsvOptions) -> "OpenedFile":
-        """Look at the file's beginning, or end; errors say what is wrong with it."""
+        """Read the columns from the beginning or the end of the file."""
         if path.stat().st_size == 0:
             raise DataError(f"{path} is empty: it has 0 bytes.")
         place = Place(str(path))
@@ -53,7 +53,7 @@ class OpenedFile(NamedTuple):
             way = format_of(path, options)
             place = Place(str(path), 0, way.layout(path))
             schema = way.schema(path)
-            schema.names  # noqa: B018  (text is decoded only now)
+            schema.names  # noqa: B018  (decodes the text, which may raise an error)
         except READING_ERRORS as error:
             raise_unreadable(error, place, None)
         return cls(path, way, schema)
@@ -64,10 +64,10 @@ class OpenedFile(NamedTuple):
         return Place(str(self.path), 0, self.format.layout(self.path))
 
     def pieces(self, names: Sequence[str], rows: int) -> Iterator[tuple[pa.RecordBatch, Place]]:
-        """The named columns, at most `rows` rows at a time and never none, and where they are."""
+        """The named columns in pieces of 1 to `rows` rows, and the place of each piece."""
         place = self.place
         batches = self.format.batches(self.path, self.schema, names, rows)
-        for batch in readable(batches, place, self.schema.names):
+        for batch in with_read_errors(batches, place, self.schema.names):
             for start in range(0, batch.num_rows, rows):
                 piece = batch.slice(start, rows)
                 yield piece, place
@@ -75,7 +75,7 @@ class OpenedFile(NamedTuple):
 
 
 def opened_files(source: Any, options: CsvOptions) -> list[OpenedFile]:
-    """The files meant by a path, a folder, a pattern or a list of these, all of one kind."""
+    """Open the files given by a path, a folder, a pattern or a list of these, all of one format."""
     paths = paths_of(source)
     for path in paths:
         if format_ending(path) not in _KINDS:
@@ -91,7 +91,7 @@ def opened_files(source: Any, options: CsvOptions) -> list[OpenedFile]:
 
 
 def format_of(path: Path, options: CsvOptions) -> Format:
-    """How a file is read: by its ending, and a CSV by how it begins too."""
+    """The format of a file, by its ending; for a CSV, also by its beginning."""
     suffix = format_ending(path)
     if suffix in _SEPARATORS:
         return Csv(dialect_of(path, options, _SEPARATORS[suffix]))

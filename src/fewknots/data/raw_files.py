@@ -1,7 +1,7 @@
-"""The rows of files as they stand there: pieces of a table, each column with its own type.
+"""The raw rows of files: pieces of a table, each column with its own type.
 
-`TableFiles` wants numbers. This reader takes every column as it comes, for a recipe to make numbers
-of. A CSV's columns come as text, exactly as written.
+`TableFiles` needs numbers. This reader accepts all types; a recipe converts the columns to numbers.
+The columns of a CSV are text, unchanged.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,27 +31,27 @@ class RawFiles:
 
     @property
     def name(self) -> str:
-        """What messages call all of the files."""
+        """The name of all files in messages."""
         more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
         return f"{self.paths[0]}{more}"
 
     @property
     def dialects(self) -> tuple[Dialect, ...]:
-        """How the files are written if they are CSV, each dialect once; else none."""
+        """The distinct dialects of CSV files; empty for other formats."""
         formats = (file.format for file in self._files)
         return tuple(dict.fromkeys(f.dialect for f in formats if isinstance(f, Csv)))
 
     def check_presence(self, names: Sequence[str]) -> None:
-        """Every file has each of these columns, once."""
+        """Check that every file has each of these columns exactly once."""
         for file in self._files:
             check_presence(file.schema, str(file.path), names)
 
     def batches(
         self, names: Sequence[str], width: int | None = None
     ) -> Iterator[tuple[pa.RecordBatch, Place]]:
-        """A fresh pass over the named columns of all rows, and where each piece comes from.
+        """A new pass over the named columns of all rows, with the place of each piece.
 
-        `width` says how many numbers a row will be made into, where that is more than its columns.
+        `width` is the number of features of a row, if this is more than its columns.
         """
         self.check_presence(names)
         found = 0
@@ -71,7 +71,7 @@ class RawFiles:
             yield piece.select(list(names)), place
 
     def _merged(self) -> pa.Schema:
-        """Every column of any file, in order, with the first type that says something."""
+        """All columns of all files, in order, each with the first type that is not null."""
         fields: dict[str, pa.Field] = {}
         for file in self._files:
             for field in file.schema:

@@ -1,7 +1,7 @@
-"""Values that no source may hold, and the errors that say where they are.
+"""Checks of the values of rows, with errors that name the row and the column.
 
-Every reader ends here, so a missing number is reported in the same words whether it was an empty
-CSV field, a null in Parquet or a NaN in an array.
+Every reader uses these checks, so the message for a missing number is the same for an empty CSV
+field, a null in Parquet and a NaN in an array.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,12 +15,12 @@ from .targets import find_bad_label
 
 
 def check_features(X: np.ndarray, names: Sequence[object] | None, place: Place) -> None:
-    """Every feature is a number to compute with."""
+    """Check that every feature is a finite number below the limit."""
     _check_numbers(X, lambda column: column_name(column, names), place)
 
 
 def check_weights(weights: np.ndarray, what: str, place: Place) -> None:
-    """Every weight is a finite number, zero or more."""
+    """Check that every weight is a finite number, zero or more."""
     _check_numbers(weights[:, None], lambda column: what, place)
     if len(weights) and weights.min() < 0:
         row = int(np.argmax(weights < 0))
@@ -31,7 +31,7 @@ def check_weights(weights: np.ndarray, what: str, place: Place) -> None:
 
 
 def check_labels(labels: np.ndarray, what: str, place: Place) -> None:
-    """No label is missing, and each is something that can be one."""
+    """Check that no label is missing, and that each is a possible label."""
     bad = find_bad_label(labels)
     if bad is None:
         return
@@ -42,7 +42,7 @@ def check_labels(labels: np.ndarray, what: str, place: Place) -> None:
 
 
 def missing_value(what: str, place: Place) -> DataError:
-    """The error for a value that is not there."""
+    """The error for a missing value."""
     return DataError(
         f"{place}: {what} has no value (empty, null or NaN). Fill it in or leave the row out."
         f"{place.note}"
@@ -50,22 +50,22 @@ def missing_value(what: str, place: Place) -> DataError:
 
 
 def column_name(column: int, names: Sequence[object] | None) -> str:
-    """What messages call a column: its name, or else its number."""
+    """A column in messages: its name, or its number if it has no name."""
     return f"column {column}" if names is None else f"column {names[column]!r}"
 
 
 def _check_numbers(X: np.ndarray, name: Callable[[int], str], place: Place) -> None:
     if X.size == 0 or (X.max() <= LARGEST_VALUE and X.min() >= -LARGEST_VALUE):
-        return  # a NaN makes either comparison false, so this one line clears a good block
+        return  # all good: NaN would make a comparison false
     row, column = np.argwhere(~(np.abs(X) <= LARGEST_VALUE))[0]
     value, here, what = X[row, column], place.row(int(row)), name(int(column))
     if np.isnan(value):
         raise missing_value(what, here)
-    raise DataError(f"{here}: {incomputable(what, value)}{place.note}")
+    raise DataError(f"{here}: {_out_of_range(what, value)}{place.note}")
 
 
-def incomputable(what: str, value: float) -> str:
-    """What is wrong with a number that cannot be computed with, and what to do."""
+def _out_of_range(what: str, value: float) -> str:
+    """Message for a number that is infinite or too large."""
     if np.isinf(value):
         return f"{what} is infinite. Replace it by a number or leave the row out."
     return (

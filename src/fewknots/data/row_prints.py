@@ -1,15 +1,15 @@
-"""Fingerprints of rows: a number for each, by which a row is known again but not read.
+"""Fingerprints of rows: a number for each row that identifies it but does not reveal it.
 
-A row's print is a keyed hash (BLAKE2b) of its inputs. The key is random, so that the prints of two
-models have nothing in common. The hash cannot be undone; but who has prints and key can try whether
-a row that is at hand is among them, which is what they are for.
+The print of a row is a keyed hash (BLAKE2b) of its inputs. The key is random, so that the prints of
+two models cannot be compared. The hash cannot be inverted; but with prints and key one can test
+whether a given row is among them, which is their purpose.
 
-- The label is not in the hash: a row that comes without its label, or with another one, is still
-  the row that was there before. It is kept beside the print, in the last bit (`entries`).
-- Inputs are rounded to float32 first. The same table, written as text with fewer digits, in
-  float32 or by a machine whose sine differs in the last place, has the same prints then.
-- Of very many rows only a share gets prints, chosen by another hash of the inputs. So equal rows
-  are chosen together, and whether a row is chosen has nothing to do with what it holds.
+- The label is not in the hash: a row without its label, or with another label, is still recognised.
+  The label is stored with the print, in the last bit (`entries`).
+- Inputs are first rounded to float32. So the prints stay the same if the table is written as text
+  with fewer digits, in float32, or on a machine whose sine differs in the last digit.
+- With very many rows, only a share of them gets prints, chosen by another hash of the inputs. So
+  equal rows are chosen together, and the choice is independent of the values.
 """
 
 import hashlib
@@ -22,22 +22,22 @@ from jaxtyping import Bool, Float, UInt64
 from .row_draw import in_share, mixed
 
 KEY_BYTES = 16
-_LABEL = np.uint64(1)  # the bit that says which of the two labels a row has
+_LABEL = np.uint64(1)  # the bit for the label of a row
 
 
 class RowPrints(NamedTuple):
-    """How fingerprints are made: the key, and which share of all rows gets one."""
+    """How fingerprints are computed: the key, and the share of rows that gets one."""
 
     key: bytes
     share: float = 1.0
 
     @classmethod
     def with_new_key(cls, share: float) -> "RowPrints":
-        """Prints that no other model has."""
+        """Prints with a new random key."""
         return cls(secrets.token_bytes(KEY_BYTES), share)
 
     def chosen(self, X: Float[np.ndarray, "N D"]) -> Bool[np.ndarray, " N"]:
-        """Whether each row is one of those that get a print."""
+        """Whether each row gets a print."""
         if self.share >= 1.0:
             return np.ones(len(X), bool)
         rounded = _rounded(X).view(np.uint32)
@@ -52,7 +52,7 @@ class RowPrints(NamedTuple):
         """The print of each row's inputs in the upper 63 bits, its label in the last one."""
         rounded = _rounded(X)
         content, width, key = rounded.tobytes(), rounded.itemsize * rounded.shape[1], self.key
-        blake2b = hashlib.blake2b  # one call a row: a million take about a second
+        blake2b = hashlib.blake2b  # one call per row: a million calls take about a second
         digests = b"".join(
             [
                 blake2b(content[start : start + width], digest_size=8, key=key).digest()
@@ -63,21 +63,21 @@ class RowPrints(NamedTuple):
         return (prints & ~_LABEL) | np.asarray(positive, bool).astype(np.uint64)
 
     def digest(self, X: Float[np.ndarray, "N D"], positive: np.ndarray) -> str:
-        """One text for all these rows, in their order."""
+        """One fingerprint for all these rows in their order, as hexadecimal text."""
         return hashlib.blake2b(self.entries(X, positive).tobytes(), digest_size=16).hexdigest()
 
 
-def of_the_other_label(entries: UInt64[np.ndarray, " N"]) -> UInt64[np.ndarray, " N"]:
+def with_other_label(entries: UInt64[np.ndarray, " N"]) -> UInt64[np.ndarray, " N"]:
     """The entries of rows with the same inputs and the other label."""
     return entries ^ _LABEL
 
 
 def without_label(entries: UInt64[np.ndarray, " N"]) -> UInt64[np.ndarray, " N"]:
-    """What rows of equal inputs have in common."""
+    """The entries without the label: equal for rows with equal inputs."""
     return entries & ~_LABEL
 
 
 def _rounded(X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-    """In float32, row after row in memory; zero has one sign, and what is too large is infinite."""
+    """As contiguous float32; -0 becomes 0, and numbers that are too large become infinite."""
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(X, dtype=np.float32) + np.float32(0.0)

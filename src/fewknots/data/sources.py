@@ -1,26 +1,26 @@
-"""Tables of any length, read block by block: the interface, and which reader fits what.
+"""Tables of any length, read block by block: the interface, and the choice of a reader.
 
-A *source* is anything whose rows can be read again and again from the start: files of Parquet, CSV
-or Arrow, an array on disk or in memory, a function that returns iterators. Whatever it is, reading
-it gives *blocks*: some tens of thousands of rows as float64, checked, each with the place it comes
-from, so that an error can name the file and the row.
+A *source* is anything whose rows can be read repeatedly from the start: files of Parquet, CSV or
+Arrow, an array on disk or in memory, a function that returns iterators. Every source is read as
+*blocks*: some tens of thousands of rows as float64, checked, with the place from which they come,
+so that an error can name the file and the row.
 
     open_source("flights/*.parquet", target="late").blocks()
 
-Messages count rows as their reader does: by the line of a CSV that an editor shows, from 1 in
-other files as viewers do, and from 0 in arrays and in blocks of an iterator, whose users index them
-so. No reader holds more than a few blocks, so memory does not grow with the rows.
+Messages count rows as users do: by the line of a CSV in an editor, from 1 in other files, and from
+0 in arrays and in blocks of an iterator. No reader holds more than a few blocks, so memory does not
+grow with the number of rows.
 
-| module             | reads                                                             |
+| module             | purpose                                                           |
 |--------------------|-------------------------------------------------------------------|
-| `table_files`      | files and folders of Parquet, CSV, Arrow                          |
-| `opened_files`     | finds and opens those (by way of `file_formats`)                  |
-| `array_source`     | arrays and .npy files                                             |
-| `iterator_source`  | what a function's iterators yield                                 |
-| `table_columns`    | one piece of a table to one block (used by two of the above)      |
-| `csv_dialect`      | how a CSV is written: separator, decimal mark, quote, encoding    |
-| `cells`            | what the text of a cell says: a number, a moment, a gap           |
-| `row_checks`       | the values every one of them refuses                              |
+| `table_files`      | reads files and folders of Parquet, CSV, Arrow                    |
+| `opened_files`     | finds and opens these files (with `file_formats`)                 |
+| `array_source`     | reads arrays and .npy files                                       |
+| `iterator_source`  | reads the iterators of a function                                 |
+| `table_columns`    | converts a piece of a table to a block (used by two of the above) |
+| `csv_dialect`      | format of a CSV: separator, decimal mark, quote, encoding         |
+| `cells`            | parses the text of a cell: a number, a date, a gap                |
+| `row_checks`       | checks the values of all rows                                     |
 """
 
 import os
@@ -41,26 +41,26 @@ ROWS_IN_A_BLOCK = 65_536
 
 @runtime_checkable
 class Layout(Protocol):
-    """How a source numbers its rows, and how it writes what is in them."""
+    """How a source numbers its rows, and how it stores values."""
 
     @property
     def cells_are_text(self) -> bool:
-        """Whether every cell is text, whatever it says, as in a CSV."""
+        """Whether every cell is text, as in a CSV."""
 
     @property
     def decimal(self) -> str:
-        """The decimal mark in numbers that are written as text."""
+        """The decimal mark in numbers that are stored as text."""
 
     @property
     def note(self) -> str:
-        """What has to be said about row numbers at the end of a message, if anything."""
+        """A note about row numbers for the end of a message, if needed."""
 
     def row_name(self, row: int) -> str:
-        """What users know a row by, given its number from 0: for instance "line 12"."""
+        """The name of a row for users, given its number from 0: for instance "line 12"."""
 
 
 @dataclass(frozen=True)
-class Counted:
+class NumberedLayout:
     """Rows are numbered one after the other."""
 
     first: int  # the number of the first row
@@ -75,11 +75,11 @@ class Counted:
         return f"row {row + self.first}"
 
 
-IN_MEMORY = Counted(0)
+IN_MEMORY = NumberedLayout(0)
 
 
 class Place(NamedTuple):
-    """Where rows come from: a file (or block of an iterator) and a row in it, from 0."""
+    """Origin of rows: a file (or a block of an iterator) and a row in it, counted from 0."""
 
     name: str
     first_row: int = 0
@@ -99,12 +99,12 @@ class Place(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Consecutive rows of one file, checked: every number finite, nothing missing."""
+    """Consecutive rows of one file, checked: every number is finite, nothing is missing."""
 
-    X: np.ndarray  # float64, one row a row
-    labels: np.ndarray | None  # as they are in the file; None if no target was asked for
-    weights: np.ndarray | None  # float64, none negative; None where every row counts once
-    table: "pyarrow.RecordBatch | None"  # the columns asked for with keep=; None for arrays
+    X: np.ndarray  # float64
+    labels: np.ndarray | None  # as in the file; None if there is no target
+    weights: np.ndarray | None  # float64, not negative; None if every row counts once
+    table: "pyarrow.RecordBatch | None"  # the columns in keep=; None for arrays
     place: Place
 
 
@@ -114,15 +114,11 @@ class Source(Protocol):
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """The columns of X in order; None where columns have no names."""
-
-    @property
-    def column_names(self) -> tuple[str, ...] | None:
-        """Every column there is, in the table's order: what `keep` may name."""
+        """The names of the columns of X; None if columns have no names."""
 
     @property
     def target_name(self) -> str:
-        """What messages call the labels, for instance "column 'late'"."""
+        """The name of the labels in messages, for instance "column 'late'"."""
 
     @property
     def n_features(self) -> int:
@@ -130,17 +126,17 @@ class Source(Protocol):
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows, where that is known without reading them."""
+        """The number of rows, if it is known without reading them."""
 
     @property
     def exact_in_float32(self) -> bool:
-        """Whether features and weights lose nothing as float32, by their columns' types."""
+        """Whether float32 is exact for features and weights, by the types of their columns."""
 
     def blocks(self, rows: int = ROWS_IN_A_BLOCK, keep: Sequence[str] = ()) -> Iterator[Block]:
-        """A fresh pass over all rows, at most `rows` at a time.
+        """A new pass over all rows, at most `rows` at a time.
 
-        `keep` names columns to hand on untouched as each block's `table`, so that predictions can
-        be written beside them. (A CSV's columns come as text there, exactly as written.)
+        `keep` names columns that each block's `table` contains unchanged, so that they can be
+        written together with predictions. (The columns of a CSV are text there.)
         """
 
 
@@ -150,7 +146,7 @@ def open_source(
     features: Sequence[Any] | None = None,
     weight: Any = None,
 ) -> Source:
-    """The reader for `source`, its columns checked but none of its rows read for good.
+    """The reader for `source`; columns are checked now, rows are read later.
 
     Parameters
     ----------
@@ -159,16 +155,16 @@ def open_source(
           Arrow file (.arrow, .feather, .ipc); a folder of such files of one kind; a pattern such
           as ``"flights/*.parquet"``; or a list of paths;
         - a 2-D array (np.memmap included) or the path of a .npy file that holds one;
-        - a function without arguments; each call returns a fresh iterator of ``(X, y)`` or
+        - a function without arguments; each call returns a new iterator of ``(X, y)`` or
           ``(X, y, weights)``, or of tables (pyarrow, pandas, polars).
     target
-        The column with the labels. For arrays its number, or the labels themselves: a 1-D array
-        or the path of a .npy file that holds one. None: only features are wanted. Tuples from an
-        iterator hold their labels already.
+        The column with the labels. For arrays: its number, or the labels themselves (a 1-D array
+        or the path of a .npy file that holds one). None: read only features. Tuples from an
+        iterator already contain their labels.
     features
-        The columns to use, in order; None means every column but `target` and `weight`.
+        The columns to use, in order; None means all columns except `target` and `weight`.
     weight
-        Like `target`, for how often each row counts; None means once.
+        Like `target`, for the weights of rows; None means that every row counts once.
     """
     if callable(source):
         from .iterator_source import IteratorSource

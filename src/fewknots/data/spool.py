@@ -1,17 +1,17 @@
-"""All rows of a source in one scratch file, where any of them can be read at once.
+"""All rows of a source in one scratch file, from which any row can be read directly.
 
-Training takes rows in random order, and most sources cannot give them: a CSV has no row 5 million
-without the rows before it, and a file sorted by label must be shuffled all the same. So the first
-pass copies every row to a file of rows of one width,
+Training needs rows in random order, which most sources cannot provide: to read row 5 million of a
+CSV one has to read all rows before it, and a file sorted by label must be shuffled. So the first
+pass copies every row to a file of rows of equal width,
 
-    feature 1 ... feature D, label code, weight        (float32 where that is exact, or float64)
+    feature 1 ... feature D, label code, weight        (float32 if that is exact, else float64)
 
-and gathers on its way all that training has to know beforehand: the number of rows, the two
-labels, means and standard deviations. After that row n stands at n times the width.
+and collects what training needs to know before it starts: the number of rows, the two labels, means
+and standard deviations. Row n is then at n times the width.
 
-The file is read with `pread`, not mapped: what the system keeps of it in its cache is then the
-system's and may be given up at any time, while mapped pages count as this process's memory. It has
-no name in its folder (POSIX), so nothing is left behind however the process ends.
+The file is read with `pread`, not mapped: pages in the system's cache can be released at any time,
+while mapped pages count as memory of this process. The file has no name in its folder (POSIX), so
+no file remains, however the process ends.
 """
 
 import errno
@@ -37,19 +37,19 @@ Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Spool:
-    """The rows of a source, on disk, in any order. `Spool.written` makes one."""
+    """The rows of a source on disk, for reading in any order. `Spool.written` makes one."""
 
     n_rows: int
     n_features: int
     feature_names: tuple[str, ...] | None
-    dtype: np.dtype  # of the features as they are held
+    dtype: np.dtype  # of the features in the file
     classes: np.ndarray  # both labels, sorted
     class_totals: np.ndarray  # the weight of all rows of each class
     mean: np.ndarray
-    scale: np.ndarray  # population standard deviation; 1 where a column never changes
+    scale: np.ndarray  # population standard deviation; 1 for a constant column
     minimum: np.ndarray
     maximum: np.ndarray
-    digest: str  # the same for the same rows in the same order, and for no others
+    digest: str  # fingerprint of all rows in their order
 
     def __init__(self, source: Source, folder: Path) -> None:
         self.n_features = source.n_features
@@ -58,14 +58,14 @@ class Spool:
         self.n_rows = 0
         self._folder = folder
         self._row_bytes = (self.n_features + 2) * self.dtype.itemsize
-        # open as long as the spool is in use, which no `with` here could say
+        # stays open while the spool is in use, so no `with` here
         self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
 
     @classmethod
     def written(cls, source: Source, folder: Path, classes: np.ndarray | None = None) -> "Spool":
         """Copy all rows of `source` to a scratch file in `folder`.
 
-        `classes`, if given, are the two labels there may be; one of them may then be absent.
+        `classes`, if given, are the two possible labels; then one of them may be absent.
         """
         spool = cls(source, folder)
         try:
@@ -78,8 +78,8 @@ class Spool:
     def take(self, rows: np.ndarray) -> Rows:
         """X, codes and weights of the given row numbers, in the given order.
 
-        X is as the user gave it, a code is the number of the row's label in `classes`. Consecutive
-        row numbers are read in one go, so runs of rows cost far less than rows one by one.
+        X is not standardised; a code is the index of the row's label in `classes`. Consecutive rows
+        are read together, so runs of rows cost far less than single rows.
         """
         rows = np.asarray(rows, np.int64)
         if len(rows) and not 0 <= rows.min() <= rows.max() < self.n_rows:
@@ -91,12 +91,12 @@ class Spool:
         return self._split(held)
 
     def blocks(self, size: int) -> Iterator[Rows]:
-        """All rows in the source's order, `size` at a time (the last ones fewer)."""
+        """All rows in the order of the source, `size` at a time (fewer in the last block)."""
         for start in range(0, self.n_rows, size):
             yield self._split(self._read(start, min(size, self.n_rows - start)))
 
     def close(self) -> None:
-        """Give the disk space back."""
+        """Release the disk space."""
         self._file.close()
 
     def __enter__(self) -> "Spool":

@@ -1,8 +1,8 @@
 """`-`, standard input, as a file.
 
-A fit reads its rows several times, and Parquet is read from its end, but standard input can be
-read once and from its beginning. So it is copied to a scratch file first. What it holds is told
-from its first bytes, as there is no name to tell it.
+A fit reads its rows several times, and Parquet is read from its end, but standard input can be read
+only once, from its beginning. So it is copied to a scratch file. Its format is recognised from its
+first bytes, as there is no file name.
 """
 
 import shutil
@@ -21,7 +21,7 @@ _HEAD_BYTES = 2**16
 _ENDINGS = (
     (b"PAR1", ".parquet"),
     (b"ARROW1", ".arrow"),
-    (b"\xff\xff\xff\xff", ".arrow"),  # an Arrow stream, which has no other mark
+    (b"\xff\xff\xff\xff", ".arrow"),  # an Arrow stream
     (b"\x1f\x8b", ".csv.gz"),
     (b"BZh", ".csv.bz2"),
     (b"\x28\xb5\x2f\xfd", ".csv.zst"),
@@ -30,7 +30,7 @@ _ENDINGS = (
 
 @contextmanager
 def as_files(sources: Sequence[str]) -> Iterator[list[str]]:
-    """The same sources, `-` replaced by a file that lasts as long as the block."""
+    """The same sources, with `-` replaced by a file that exists until the end of the block."""
     if STANDARD_INPUT not in sources:
         yield list(sources)
         return
@@ -55,4 +55,4 @@ def _ending(head: bytes) -> str:
     for magic, ending in _ENDINGS:
         if head.startswith(magic):
             return ending
-    return ".csv"  # whose separator is recognised anyway
+    return ".csv"  # also for .tsv: the separator is recognised

@@ -1,4 +1,4 @@
-"""Which columns of a table are features, target and weight, and one piece of it as a block."""
+"""The roles of columns (feature, target, weight), and pieces of a table as blocks."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +23,6 @@ _EXACT_IN_FLOAT32 = (
 class Columns:
     """The roles of a table's columns, by name."""
 
-    names: tuple[str, ...]
     features: tuple[str, ...]
     target: str | None
     weight: str | None
@@ -32,7 +31,7 @@ class Columns:
     def chosen(
         cls, schema: pa.Schema, table: str, target: Any, features: Sequence[Any] | None, weight: Any
     ) -> "Columns":
-        """The user's choice, checked against the columns there are; `table` is for messages."""
+        """The user's choice, checked against the schema; `table` is its name in messages."""
         if isinstance(features, str):
             raise TypeError(f"features is {features!r}: pass a list of column names.")
         roles = (target, weight)
@@ -41,7 +40,7 @@ class Columns:
         for name in (*wanted, *(role for role in roles if role is not None)):
             if not isinstance(name, str):
                 raise TypeError(f"{table} has named columns, and {name!r} is not a name.")
-        columns = cls(tuple(schema.names), wanted, target, weight)
+        columns = cls(wanted, target, weight)
         columns.check_presence(schema, table)
         if not wanted:
             raise DataError(f"{table} has no column left to use as a feature.")
@@ -56,7 +55,7 @@ class Columns:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """Every column with a role, each once."""
+        """The distinct columns with a role."""
         roles = (*self.features, self.target, self.weight)
         return tuple(dict.fromkeys(name for name in roles if name is not None))
 
@@ -67,15 +66,15 @@ class Columns:
 
     @property
     def target_name(self) -> str:
-        """What messages call the labels."""
+        """The name of the labels in messages."""
         return "the target" if self.target is None else f"column {self.target!r}"
 
     def check_presence(self, schema: pa.Schema, table: str, names: Sequence[str] = ()) -> None:
-        """Each used column, and each of `names`, is there exactly once."""
+        """Check that each used column, and each of `names`, exists exactly once."""
         check_presence(schema, table, (*self.used, *names))
 
     def check_types(self, schema: pa.Schema, table: str) -> None:
-        """Features and weight hold numbers, and the target something that can be a label."""
+        """Check that features and weight are numbers, and that the target can be labels."""
         self.check_presence(schema, table)
         for name in self.numeric:
             kind = _kind(schema.field(name).type)
@@ -92,7 +91,7 @@ class Columns:
             )
 
     def exact_in_float32(self, schema: pa.Schema) -> bool:
-        """Whether float32 holds all of the columns' values exactly, going by their types."""
+        """Whether float32 is exact for the values of all columns, by their types."""
         return all(schema.field(name).type in _EXACT_IN_FLOAT32 for name in self.numeric)
 
     def block(self, batch: pa.RecordBatch, place: Place, keep: Sequence[str]) -> Block:
@@ -111,7 +110,7 @@ class Columns:
 
 
 def check_presence(schema: pa.Schema, table: str, names: Sequence[str]) -> None:
-    """Each of `names` is a column of `table`, exactly once."""
+    """Check that each of `names` is a column of `table` exactly once."""
     counts = Counter(schema.names)
     for name in names:
         found = counts[name]
@@ -127,7 +126,7 @@ _LABEL_KINDS = ("numbers", "text", "nothing")
 
 
 def label_kind(schema: pa.Schema, name: str) -> str:
-    """What a target column holds; categories count as what they stand for."""
+    """The kind of a target column; for categories, the kind of their values."""
     dtype = schema.field(name).type
     return _kind(dtype.value_type if pa.types.is_dictionary(dtype) else dtype)
 
@@ -142,7 +141,7 @@ def _kind(dtype: pa.DataType) -> str:
         return "numbers"
     if types.is_dictionary(dtype):
         return "categories"
-    if types.is_string(dtype) or types.is_large_string(dtype) or types.is_string_view(dtype):
+    if cells.is_text(dtype):
         return "text"
     return f"values of type {dtype}"
 
@@ -179,7 +178,7 @@ def _labels(batch: pa.RecordBatch, name: str, place: Place) -> np.ndarray:
         labels = column.to_numpy(zero_copy_only=False)
         check_labels(labels, f"column {name!r}", place)
         return labels
-    # Two strings shared by all rows instead of one string object a row.
+    # Two strings shared by all rows instead of one string object per row.
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     values = column.dictionary.to_numpy(zero_copy_only=False)
@@ -188,7 +187,7 @@ def _labels(batch: pa.RecordBatch, name: str, place: Place) -> np.ndarray:
         found = cells.labels(values.tolist(), place.layout.decimal)
         plain = all(isinstance(value, bool | int | float) for value in found)
         values = np.array(found, None if plain else object)
-    # An empty field of a CSV's text column is an empty text, and means that there is no label.
+    # An empty text, as in an empty field of a CSV, is a missing label.
     absent = np.array([value is None or value == "" or value != value for value in values], bool)
     if absent[codes].any():
         raise missing_value(f"column {name!r}", place.row(int(np.argmax(absent[codes]))))

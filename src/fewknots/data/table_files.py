@@ -1,4 +1,4 @@
-"""One table in one or many files, read in turn as numbers, labels and weights."""
+"""One table in one or many files, read one after the other as numbers, labels and weights."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,8 +16,8 @@ class TableFiles:
     def __init__(
         self, source: Any, target: Any, features: Sequence[Any] | None, weight: Any
     ) -> None:
-        # All files are looked at now: a column that is missing in the last one should not come to
-        # light hours into a fit.
+        # All files are checked now: a column that is missing in the last file should not be
+        # reported only after hours of training.
         self._files = opened_files(source, CsvOptions())
         first = self._files[0]
         self._columns = Columns.chosen(first.schema, str(first.path), target, features, weight)
@@ -30,7 +30,7 @@ class TableFiles:
                     f"{first.path}. The files of one table must agree on what a column holds."
                 )
             first_kind = kind if first_kind == "nothing" else first_kind
-        self.column_names: tuple[str, ...] | None = self._columns.names
+
         self.feature_names: tuple[str, ...] | None = self._columns.features
         self.target_name: str = self._columns.target_name
         self.n_features: int = len(self._columns.features)
@@ -55,13 +55,13 @@ class TableFiles:
             raise self._no_rows()
 
     def _kind_of_labels(self, file: OpenedFile) -> str:
-        """What the labels are, after a check that the columns are there and can be used."""
+        """The kind of the labels; also checks that the columns exist and can be used."""
         columns, name = self._columns, str(file.path)
         columns.check_presence(file.schema, name)
         if not file.place.layout.cells_are_text:
             columns.check_types(file.schema, name)
             return "nothing" if columns.target is None else label_kind(file.schema, columns.target)
-        # the first rows of a CSV tell: text in a feature, and in which line
+        # for a CSV, parse the first rows: text in a feature is an error that names the line
         for piece, place in file.pieces(columns.used, ROWS_IN_A_BLOCK):
             labels = columns.block(piece, place, ()).labels
             if labels is not None:

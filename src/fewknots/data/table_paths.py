@@ -1,6 +1,7 @@
-"""The files that make up a table: found by a path, a folder, a pattern or a list of these.
+"""The files of a table, given by a path, a folder, a pattern or a list of these.
 
-Nothing heavy is imported here, so that a mistyped name is told before JAX and pyarrow are loaded.
+This file imports nothing heavy, so that a mistyped name is reported before JAX and pyarrow are
+imported.
 """
 
 import glob
@@ -8,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-STANDARD_INPUT = "-"  # no path; data/standard_input.py makes a file of it
+STANDARD_INPUT = "-"  # not a path; data/standard_input.py copies it to a file
 PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 CSV = (".csv",)
@@ -19,7 +20,7 @@ _MAY_BE_COMPRESSED = (*CSV, *TSV)
 
 
 def paths_of(source: Any) -> list[Path]:
-    """The files meant by a path, a folder, a pattern or a list of these."""
+    """The files given by a path, a folder, a pattern or a list of these."""
     if isinstance(source, list | tuple):
         if not source:
             raise ValueError("source is an empty list: there is no file to read.")
@@ -31,7 +32,7 @@ def paths_of(source: Any) -> list[Path]:
         return _files_below(path)
     if not path.exists() and glob.has_magic(str(path)):
         matches = sorted(Path(match) for match in glob.glob(str(path), recursive=True))
-        # a pattern such as "flights/**" matches folders besides the files in them
+        # a pattern such as "flights/**" also matches folders
         files = [match for match in matches if match.is_file() and _is_data(match.name)]
         if not files:
             raise FileNotFoundError(f"no file matches the pattern {source!r}.")
@@ -42,7 +43,7 @@ def paths_of(source: Any) -> list[Path]:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """The table files in a folder and its folders, except hidden ones and those named _..."""
+    """The table files in a folder and its subfolders, except names that begin with . or _"""
     files = sorted(
         path
         for path in folder.rglob("*")
@@ -60,6 +61,6 @@ def _is_data(name: str) -> bool:
 
 
 def format_ending(path: Path) -> str:
-    """What names the format: the .csv of rows.csv.gz."""
+    """The ending that names the format: .csv for rows.csv.gz."""
     last, inner = path.suffix.lower(), path.with_suffix("").suffix.lower()
     return inner if last in _COMPRESSED and inner in _MAY_BE_COMPRESSED else last

@@ -1,4 +1,4 @@
-"""Tables written piece by piece to Parquet, CSV, TSV or Arrow files, whole or not at all."""
+"""Writes tables piece by piece to Parquet, CSV, TSV or Arrow files, atomically."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ _USUAL = Dialect()
 
 
 def check_ending(path: str | PathLike[str]) -> None:
-    """The format is told by the file's ending."""
+    """Check that the ending of the file names a format that can be written."""
     if Path(path).suffix.lower() not in _WRITERS:
         raise DataError(
             f"{path}: this kind of file cannot be written. Use one of {', '.join(_WRITERS)}."
@@ -38,10 +38,9 @@ def check_ending(path: str | PathLike[str]) -> None:
 def write_table(
     path: str | PathLike[str], pieces: Iterable[pa.Table], dialect: Dialect = _USUAL
 ) -> int:
-    """Write all pieces, which have the same columns, to one file; the number of rows.
+    """Write all pieces, which have the same columns, to one file; returns the number of rows.
 
-    The file appears when it is complete. Without pieces there is none. `dialect` is how to write a
-    CSV.
+    The file appears when it is complete. `dialect` is the format of a CSV.
     """
     check_ending(path)
     kind = _WRITERS[Path(path).suffix.lower()]
@@ -61,7 +60,7 @@ def write_table(
 def _opened(
     make_writer: Callable[[Path, pa.Schema], Any], path: Path
 ) -> Iterator[Callable[[pa.Table], None]]:
-    """What writes a piece; the first one says what the columns are."""
+    """A function that writes a piece; the first piece defines the columns."""
     writer: Any = None
     schema: pa.Schema | None = None
 
@@ -83,7 +82,7 @@ def _opened(
 
 
 def _plain(piece: pa.Table) -> pa.Table:
-    """Categories as what they stand for: their codes differ from file to file."""
+    """Replace categories by their values, since their codes differ from piece to piece."""
     for number, column in enumerate(piece.schema):
         if pa.types.is_dictionary(column.type):
             values = piece.column(number).cast(column.type.value_type)

@@ -1,9 +1,8 @@
 """Tables of inputs in memory: what their columns must be like, and equal rows as one.
 
-Tables come from anywhere (NumPy, pandas, polars, pyarrow), and scikit-learn turns all of them into
-arrays. What it cannot do is say which column is at fault and what to do about it; that is done
-here, before it looks. The beginnings of some messages are scikit-learn's and NumPy's own, for which
-scikit-learn's checks of estimators look.
+scikit-learn converts tables (NumPy, pandas, polars, pyarrow) to arrays, but its errors do not say
+which column is wrong and what to do. So columns are checked here before. Some messages begin like
+those of scikit-learn and NumPy, because scikit-learn's estimator checks expect these texts.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ _A_FEW_ROWS = 1000
 _NUMBERS = "numbers"
 _TEXT = "text or categories"
 _OBJECTS = "objects"
-# By the beginning of the lower-case name of a column's type, in any of the libraries.
+# Key: the beginning of the lower-case name of a column's type, in any of these libraries.
 _KINDS = {
     "struct": "values of type struct",
     "str": _TEXT,
@@ -68,13 +67,13 @@ _TO_NUMBERS = ("", "Turn it into numbers first, or leave it out.")
 
 
 def with_numeric_columns(X: Any) -> Any:
-    """X itself, or something with its values that scikit-learn reads; other columns raise."""
+    """X itself, or an equivalent that scikit-learn reads; an error for other columns."""
     if type(X).__module__.partition(".")[0] == "pyarrow":
         X = X.to_pandas()
     if isinstance(X, list | tuple):
         try:
             X = np.asarray(X)
-        except ValueError:  # rows of different lengths: scikit-learn has words for them
+        except ValueError:  # rows of different lengths: scikit-learn raises a clear error
             return X
     for label, kind, values in _columns(X):
         if kind == _OBJECTS or (kind == _TEXT and isinstance(X, np.ndarray)):
@@ -86,7 +85,7 @@ def with_numeric_columns(X: Any) -> Any:
 
 
 def _columns(X: Any) -> Iterator[tuple[str, str, Any]]:
-    """(what messages call a column, what its type says it holds, how to get its values)."""
+    """For each column: its name in messages, its kind by its type, a function for its values."""
     names, dtypes = getattr(X, "columns", None), getattr(X, "dtypes", None)
     if names is not None and dtypes is not None:
         for i, (name, dtype) in enumerate(zip(names, dtypes, strict=True)):
@@ -102,13 +101,13 @@ def _kind(dtype: Any) -> str:
 
 
 def _values(table: Any, column: int) -> np.ndarray:
-    """By number: names may be there twice."""
+    """Values of a column by its number, since names may repeat."""
     values = table.iloc[:, column] if hasattr(table, "iloc") else table[:, column]
     return np.asarray(values, object)
 
 
 def _check_values(label: str, values: np.ndarray) -> None:
-    """Every value is a number, or a text that reads as one; None is left to scikit-learn."""
+    """Check that every value is a number or the text of one; None is left to scikit-learn."""
     for row, value in enumerate(values):
         if value is None:
             continue

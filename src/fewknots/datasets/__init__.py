@@ -1,8 +1,8 @@
-"""The data of the paper's experiments, by name, from wherever they can be had.
+"""The data sets of the paper's experiments, by name.
 
 `load(name)` looks in a local folder, in installed packages, in a cache of earlier downloads and on
 public servers, in this order; twonorm, ringnorm and waveform can also be drawn from their
-definitions. `Dataset.source` says in words what was found.
+definitions. `Dataset.source` describes where the data came from.
 """
 
 from .catalogue import NAMES

@@ -1,11 +1,11 @@
-"""Data sets in .npz files: the keys they have, and how they are read.
+"""Data sets in .npz files, which have these keys:
 
     any table    x (N×D), y (N,) of 0 and 1; feature_names (D,), if known;
                  train_index, test_index (S×n, rows of x), if split;
                  split_is_original (S,), of an IDA set: True for a split published with it
     mnist.npz    train_images, test_images (N×28×28, uint8), train_labels, test_labels (N, uint8)
 
-No file holds objects, so nothing in one can run when it is read.
+No file holds Python objects, so reading a file cannot run code.
 """
 
 import zipfile
@@ -24,14 +24,14 @@ Arrays = Mapping[str, np.ndarray]
 
 
 def write(path: Path, arrays: Arrays) -> None:
-    """Write arrays to a compressed .npz file, which appears whole or not at all."""
-    # An open file, since numpy would add .npz to the temporary file's name.
+    """Write arrays to a compressed .npz file, atomically."""
+    # Pass an open file: numpy would add .npz to the temporary file's name.
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **cast(dict[str, Any], arrays))
 
 
 def read_table(path: Path) -> Contents:
-    """One table; numbers that are not float64 in the file become float32."""
+    """Read one table; numbers that are not float64 in the file become float32."""
     arrays = _arrays(path, ("x", "y"))
     x, y = arrays["x"], arrays["y"]
     _check(path, x.ndim == 2 and x.dtype.kind in "biuf", "x is not a two-dimensional table")
@@ -60,7 +60,7 @@ def read_mnist_odd_even(path: Path) -> Contents:
         _check(path, shape == (len(digits), 28, 28), f"images have shape {shape}")
         _check(path, kind == np.uint8, f"images hold {kind}, not uint8")
     n_train, n_rows = len(train), len(train) + len(test)
-    # Written into place: a second copy of 70,000 images would be 200 MB more.
+    # Divide in place: a second copy of 70,000 images would need 200 MB more.
     X = np.empty((n_rows, 784), np.float32)
     np.divide(train.reshape(-1, 784), np.float32(255.0), out=X[:n_train])
     np.divide(test.reshape(-1, 784), np.float32(255.0), out=X[n_train:])
@@ -111,7 +111,7 @@ def _check(path: Path, fine: object, what: str) -> None:
 
 
 def unusable(path: Path, what: str) -> DatasetError:
-    """The error for a file that is there but cannot be used."""
+    """The error for a file that exists but cannot be used."""
     return DatasetError(
         f"{path} cannot be used: {what}. Put a sound copy in its place, or take it away and other "
         "sources will be tried."

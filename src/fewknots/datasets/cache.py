@@ -1,8 +1,8 @@
-"""Where downloads are kept, and how a kept file is known to be unchanged.
+"""The cache of downloaded files, which detects changed files.
 
-Beside every file lies a record of it, `<file>.json`: where it came from, when, and its SHA-256.
-Servers publish no checksums, so the first download is taken on trust (where the protocol tells the
-length, that is checked), and any change after it is noticed. A file without a record is not used.
+Beside every file is its record, `<file>.json`: source, date, and SHA-256. Servers publish no
+checksums, so the first download is trusted (only its length is checked, if the server announces
+it), and every later change is detected. A file without a record is not used.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _VARIABLE = "FEWKNOTS_CACHE"
 
 
 class Record(NamedTuple):
-    """What is known of a kept file."""
+    """The record of a cached file."""
 
     source: str
     fetched: str  # a date
@@ -30,7 +30,7 @@ class Record(NamedTuple):
 
 
 def cache_folder() -> Path:
-    """The folder that FEWKNOTS_CACHE names, or the platform's place for such files."""
+    """The folder in FEWKNOTS_CACHE, or the platform's folder for caches."""
     chosen = os.environ.get(_VARIABLE)
     if chosen:
         return Path(chosen)
@@ -43,7 +43,7 @@ def cache_folder() -> Path:
 
 
 def remember(path: Path, source: str) -> Record:
-    """Write the record of a file that has just been fetched."""
+    """Write the record of a file that has just been downloaded."""
     record = Record(source, datetime.now(UTC).date().isoformat(), sha256_of(path))
     with replacing(_record_path(path)) as temporary:
         temporary.write_text(json.dumps(record._asdict(), indent=2) + "\n", encoding="utf-8")
@@ -51,10 +51,10 @@ def remember(path: Path, source: str) -> Record:
 
 
 def recall(path: Path) -> Record | None:
-    """The record of a kept file that is as it was fetched.
+    """The record of a cached file that is unchanged; None if it has to be downloaded (again).
 
-    None means: fetch it (again). A file that differs from its record is removed. One without a
-    record may be somebody's own, and stays until a download takes its place.
+    A file that differs from its record is deleted. A file without a record may be the user's own,
+    and stays until a download replaces it.
     """
     record = _read_record(_record_path(path))
     if record is None or not path.is_file():
@@ -65,13 +65,13 @@ def recall(path: Path) -> Record | None:
     return record
 
 
-def is_kept(path: Path) -> bool:
-    """Whether the file and its record are there; whether they agree is for `recall` to say."""
+def is_cached(path: Path) -> bool:
+    """Whether the file and its record exist; only `recall` checks that they agree."""
     return path.is_file() and _record_path(path).is_file()
 
 
 def forget(path: Path) -> None:
-    """Remove a kept file and its record."""
+    """Delete a cached file and its record."""
     path.unlink(missing_ok=True)
     _record_path(path).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Every data set by name: its file, its size, and where it can be had besides a local folder."""
+"""Every data set by name: its file, its size, and its sources besides a local folder."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -7,16 +7,16 @@ from typing import NamedTuple
 from . import covertype, flights, generated, keel, nycflights, on_time, openml
 from .array_files import read_mnist_odd_even, read_table
 from .dataset import DataFile
-from .sources import Definition, Download, Package, Source
+from .sources import DatasetSource, Definition, Download, Package
 
 
-class Entry(NamedTuple):
-    """One data set. `rows` are those of the known file; other sources may have other numbers."""
+class CatalogueEntry(NamedTuple):
+    """One data set. `rows` is the number in our own file; other sources may have other numbers."""
 
     file: DataFile
     rows: int
     inputs: int
-    elsewhere: tuple[Source, ...]  # in the order in which they are tried
+    elsewhere: tuple[DatasetSource, ...]  # in the order in which they are tried
 
 
 # Rows, inputs and the file's SHA-256.
@@ -53,8 +53,8 @@ _FLIGHTS = DataFile(
 _GENERATED = ("twonorm", "ringnorm", "waveform")
 
 
-def _entry(name: str, file: DataFile, rows: int, inputs: int) -> Entry:
-    found: list[Source] = []
+def _entry(name: str, file: DataFile, rows: int, inputs: int) -> CatalogueEntry:
+    found: list[DatasetSource] = []
     if name in keel.RECIPES:
         found.append(Package(keel.DISTRIBUTION, keel.MODULE, partial(keel.read, name)))
     if name == "flights":
@@ -66,11 +66,11 @@ def _entry(name: str, file: DataFile, rows: int, inputs: int) -> Entry:
     if name == "covtype":
         found.append(Download(file, covertype.SOURCE, covertype.fetch))
     if name in _GENERATED:
-        found.append(Definition(partial(generated.stand_in, name, rows)))
-    return Entry(file, rows, inputs, tuple(found))
+        found.append(Definition(partial(generated.substitute, name, rows)))
+    return CatalogueEntry(file, rows, inputs, tuple(found))
 
 
-def _catalogue() -> Iterator[tuple[str, Entry]]:
+def _catalogue() -> Iterator[tuple[str, CatalogueEntry]]:
     for name, (rows, inputs, sha256) in _IDA.items():
         yield name, _entry(name, DataFile(f"ida_{name}.npz", sha256, read_table), rows, inputs)
     yield "mnist_odd_even", _entry("mnist_odd_even", _MNIST, 70_000, 784)

@@ -1,4 +1,4 @@
-"""Forest cover types, by scikit-learn's `fetch_covtype`, which checks a SHA-256 of its own."""
+"""Forest cover types, by scikit-learn's `fetch_covtype`, which checks a SHA-256 itself."""
 
 import tempfile
 from pathlib import Path
@@ -38,6 +38,6 @@ def fetch(path: Path) -> None:
 
 
 def write(path: Path, X: np.ndarray, cover: np.ndarray) -> None:
-    """Lodgepole pine, cover type 2, against the rest: the two halves of nearly equal size."""
+    """Lodgepole pine (cover type 2) against the rest: two classes of nearly equal size."""
     arrays = {"x": X.astype(np.int16), "y": (cover == 2).astype(np.int8)}
     array_files.write(path, arrays | {"feature_names": np.array(_NAMES)})

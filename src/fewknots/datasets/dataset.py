@@ -1,4 +1,4 @@
-"""What a data set is once it is loaded, and on its way there."""
+"""Types for data sets: a loaded data set, its splits, its files, and errors of its sources."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Split(NamedTuple):
-    """Numbers of the rows to learn from and of those held out."""
+    """Indices of the training rows and of the test rows."""
 
     train: np.ndarray
     test: np.ndarray
@@ -17,9 +17,9 @@ class Split(NamedTuple):
 class Dataset(NamedTuple):
     """Rows of two classes, and where they came from.
 
-    `X` is N×D, float64 or, for the large sets, float32; `y` holds 0 and 1. `splits` is empty where
-    nobody published any. `source` is for the record: file, package or server, checksum, and what
-    is known of the splits.
+    `X` is N×D, float64 or, for the large sets, float32; `y` holds 0 and 1. `splits` is empty if
+    none are published. `source` is a text: file, package or server, checksum, and the origin of the
+    splits.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Dataset(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """A data set as one source gives it: `remark` is what a user of it should know."""
+    """A data set from one source; `remark` is a note for its users."""
 
     X: np.ndarray
     y: np.ndarray
@@ -41,10 +41,10 @@ class Contents(NamedTuple):
 
 
 class DataFile(NamedTuple):
-    """A file that holds a data set, alike in a local folder and in the cache of downloads.
+    """A file that holds a data set, in a local folder or in the cache of downloads.
 
-    `sha256` is that of the file the project's own results come from. Another file of the same form
-    may be used as well; `Dataset.source` then says that it is another.
+    `sha256` is the checksum of the file used for the project's own results. Another file of the
+    same format may be used as well; `Dataset.source` then says that it differs.
     """
 
     name: str
@@ -53,9 +53,9 @@ class DataFile(NamedTuple):
 
 
 class SourceError(Exception):
-    """One source cannot give the data set, and others may be tried: the message says why."""
+    """One source does not have the data set, and others may be tried: the message says why."""
 
 
 def numbered(prefix: str, count: int) -> tuple[str, ...]:
-    """Names for columns that have none: x1, x2, ..."""
+    """Names for columns without names: x1, x2, ..."""
     return tuple(f"{prefix}{i}" for i in range(1, count + 1))

@@ -1,7 +1,7 @@
-"""One file from a public server into the cache.
+"""Downloads one file from a public server into the cache.
 
-A file appears under its name only when all of it has arrived; until then it is a temporary one
-beside it. A connection that breaks, and a file shorter than the server announced, are tried again.
+A file is downloaded to a temporary file, which is renamed when it is complete. After a broken
+connection, or if the file is shorter than the server announced, the download is tried again.
 """
 
 import sys
@@ -19,14 +19,14 @@ from . import cache
 from .dataset import SourceError
 
 _ATTEMPTS = 3
-_PAUSE = 1.0  # seconds before a second attempt, doubled after each
-_SILENCE = 60.0  # seconds without a byte before an attempt is given up
+_PAUSE = 1.0  # seconds before the second attempt, doubled after each attempt
+_SILENCE = 60.0  # seconds without data after which an attempt ends
 _PIECE = 2**20
-_NEVER = range(400, 500)  # HTTP's answers that will not change when asked again
+_PERMANENT = range(400, 500)  # HTTP errors for which another attempt is of no use
 
 
 def download(address: str, path: Path) -> Path:
-    """Have `address` in `path`: from an earlier download if it is unchanged, else from the net."""
+    """Download `address` to `path`, unless an unchanged earlier download is there."""
     if cache.recall(path) is not None:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def download(address: str, path: Path) -> Path:
                 _transfer(address, temporary)
             break
         except (OSError, HTTPException) as error:
-            final = isinstance(error, HTTPError) and error.code in _NEVER
+            final = isinstance(error, HTTPError) and error.code in _PERMANENT
             if isinstance(error, HTTPError):
                 error.close()
             if final or attempt == _ATTEMPTS:
@@ -49,7 +49,7 @@ def download(address: str, path: Path) -> Path:
 def _transfer(address: str, path: Path) -> None:
     request = Request(address, headers={"User-Agent": "fewknots"})
     with urlopen(request, timeout=_SILENCE) as response, path.open("wb") as file:
-        total = _announced(response)
+        total = _content_length(response)
         arrived = 0
         with _progress() as progress:
             task = progress.add_task(address.rpartition("/")[2], total=total)
@@ -62,12 +62,12 @@ def _transfer(address: str, path: Path) -> None:
 
 
 def _progress() -> Progress:
-    """A bar on the terminal, where there is one, gone when the file is there."""
+    """A progress bar on a terminal, which disappears at the end of the download."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     off = not sys.stderr.isatty()
     return Progress(*columns, console=Console(stderr=True), transient=True, disable=off)
 
 
-def _announced(response: HTTPResponse) -> int | None:
+def _content_length(response: HTTPResponse) -> int | None:
     length = response.headers.get("Content-Length")
     return None if length is None else int(length)

@@ -1,7 +1,7 @@
-"""Reports on flights, as airlines hand them in, made into the table of `flights`.
+"""Converts the flight reports of airlines to the table of `flights`.
 
-The same rules hold wherever the reports come from. They name a plane by its tail number only, so
-its year of manufacture is looked up in a register of planes.
+The same rules are used for all sources of reports. A report contains only the tail number of a
+plane, so its year of manufacture is looked up in a register of planes.
 """
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -13,14 +13,14 @@ from .flights import DELAY, pyarrow
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_OLDEST = 60  # years; what is older, or younger than 0, is an error in the register
+_OLDEST = 60  # years; larger or negative ages are errors in the register
 _LONGEST = 720  # minutes in the air
 _FASTEST = 750  # miles an hour
-_EMPTY = ["", "NA", "None"]  # how the files say that they do not know
+_EMPTY = ["", "NA", "None"]  # how the files write a missing value
 
 
 class Reports(NamedTuple):
-    """Columns of reports on flights, NaN where a field is empty; times of day as hhmm."""
+    """Columns of flight reports, NaN where a field is empty; times of day as hhmm."""
 
     year: np.ndarray
     month: np.ndarray
@@ -38,7 +38,7 @@ class Reports(NamedTuple):
 def read_columns(
     file: Any, text: str, numbers: tuple[str, ...], short_rows: Literal["error", "skip"] = "error"
 ) -> "pa.Table":
-    """One column of text and others of numbers from a CSV file, which is open for reading."""
+    """One text column and some number columns of an open CSV file."""
     pa = pyarrow()
     types = {text: pa.string()} | dict.fromkeys(numbers, pa.float64())
     options = pa.csv.ConvertOptions(
@@ -52,17 +52,17 @@ def read_columns(
 
 
 def years_built(tails: "pa.ChunkedArray", register: "pa.Table") -> np.ndarray:
-    """Years of manufacture of the planes with these tail numbers, NaN where not known."""
+    """Years of manufacture of the planes with these tail numbers, NaN where unknown."""
     known = register.filter(register["tailnum"].is_valid())
     place = pyarrow().compute.index_in(tails, value_set=known["tailnum"])
     return known["year"].take(place).to_numpy()
 
 
 def table(reports: Reports) -> "pa.Table":
-    """Plausible flights that were flown, as `flights.read` expects them.
+    """The completed and plausible flights, in the format of `flights.read`.
 
-    Cancelled and diverted flights have empty fields and are left out with them. So are flights
-    that took no time, longer than the whole journey or twelve hours, or went faster than they can.
+    Cancelled and diverted flights have empty fields and are left out. So are flights whose air time
+    is zero, longer than the whole journey or than twelve hours, and flights that are too fast.
     """
     pa = pyarrow()
     age = reports.year - reports.built
@@ -81,7 +81,7 @@ def table(reports: Reports) -> "pa.Table":
         speed = reports.distance / (reports.air_time / 60.0)
     flown = np.logical_and.reduce([np.isfinite(column) for column in columns.values()])
     flown &= (reports.air_time > 0) & (reports.air_time <= _LONGEST) & (speed <= _FASTEST)
-    flown &= ~(reports.air_time > reports.elapsed)  # an unknown elapsed time is no objection
+    flown &= ~(reports.air_time > reports.elapsed)  # NaN (unknown elapsed time) passes
     arrays = {name: pa.array(column[flown].astype(np.int16)) for name, column in columns.items()}
     known = np.isfinite(age[flown])
     ages = np.where(known, age[flown], 0).astype(np.int16)

@@ -1,9 +1,9 @@
-"""The flights: eight numbers known of each, and whether it arrived late.
+"""The flights: eight features of each flight, and whether it arrived late.
 
-The eight are those of Hensman, Fusi & Lawrence ("Gaussian processes for big data", 2013), whose
-data the paper classifies. `airline_8feature.parquet` has a column for each and `arr_delay`, in
-minutes; a flight is late where that is above zero. Only complete rows are used, and a plane's age
-is what may be missing.
+The features are those of Hensman, Fusi & Lawrence ("Gaussian processes for big data", 2013), whose
+data the paper classifies. `airline_8feature.parquet` has a column for each of them and `arr_delay`,
+in minutes; a flight is late if this is above zero. Only complete rows are used; only the age of the
+plane may be missing.
 """
 
 from pathlib import Path
@@ -30,11 +30,11 @@ FEATURES = (
     "plane_age",  # years since manufacture
 )
 DELAY = "arr_delay"
-_HELD_OUT = 100_000  # as in the paper; of smaller tables a tenth
+_HELD_OUT = 100_000  # rows, as in the paper; a tenth of smaller tables
 
 
 def pyarrow() -> Any:
-    """The library, or what to install."""
+    """The module pyarrow; if it is missing, an error that says what to install."""
     try:
         import pyarrow.compute
         import pyarrow.csv
@@ -45,7 +45,7 @@ def pyarrow() -> Any:
 
 
 def write(path: Path, tables: "list[pa.Table]") -> None:
-    """Write them to one file, which appears whole or not at all."""
+    """Write all tables to one Parquet file, atomically."""
     pa = pyarrow()
     with replacing(path) as temporary:
         pa.parquet.write_table(pa.concat_tables(tables), temporary, compression="zstd")
@@ -66,7 +66,7 @@ def read(path: Path) -> Contents:
 
 
 def contents(found: "pa.Table") -> Contents:
-    """Complete rows, float32, with the hold-out set that this project's results use."""
+    """Complete rows as float32, with the split that this project's results use."""
     X = np.empty((found.num_rows, len(FEATURES)), np.float32)
     for i, name in enumerate(FEATURES):
         X[:, i] = found[name].to_numpy()  # NaN where null

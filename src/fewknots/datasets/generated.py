@@ -1,7 +1,7 @@
-r"""Data sets that are defined by how they are drawn.
+r"""Data sets that are defined by a distribution to draw from.
 
-Breiman ("Bias, variance, and arcing classifiers", 1996) gave twonorm and ringnorm, Breiman et al.
-("Classification and regression trees", 1984) waveform. With z ~ N(0, I) and u ~ U(0, 1):
+Breiman ("Bias, variance, and arcing classifiers", 1996) defined twonorm and ringnorm, Breiman et
+al. ("Classification and regression trees", 1984) waveform. With z ~ N(0, I) and u ~ U(0, 1):
 
     twonorm    D = 20   y = 1: x = a + z      y = 0: x = -a + z       a = 2/√20 in every input
     ringnorm   D = 20   y = 1: x = 2z         y = 0: x = a + z
@@ -9,9 +9,9 @@ Breiman ("Bias, variance, and arcing classifiers", 1996) gave twonorm and ringno
                         in three equally likely classes, where h₁(t) = max(6 - |t - 11|, 0),
                         h₂(t) = h₁(t - 4), h₃(t) = h₁(t + 4), t = 1 ... 21
 
-In IDA's benchmarks y = 1 is the second of waveform's classes. Their ringnorm has the a above;
-Breiman's own report says 1/√20. Nobody does better than these errors: twonorm 2.3 %, ringnorm
-1.2 %, waveform's three classes 14 %.
+In IDA's benchmarks y = 1 is the second class of waveform. IDA's ringnorm uses the a above;
+Breiman's report has 1/√20. The Bayes errors are: twonorm 2.3 %, ringnorm 1.2 %, waveform with three
+classes 14 %.
 """
 
 from collections.abc import Callable
@@ -46,8 +46,8 @@ def generate(name: str, n: int, seed: int) -> Dataset:
     return Dataset(name, X, y, numbered("x", X.shape[1]), (), source)
 
 
-def stand_in(name: str, n_rows: int) -> Contents:
-    """As many rows as IDA's set of that name has, with splits of the same sizes."""
+def substitute(name: str, n_rows: int) -> Contents:
+    """As many rows as IDA's set of this name has, with splits of the same sizes."""
     drawn = generate(name, n_rows, _GENERATED_SEED)
     splits = drawn_splits(name, n_rows)
     remark = f"new rows, not IDA's ({drawn.source}); {drawn_remark(name)}"

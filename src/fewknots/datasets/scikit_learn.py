@@ -1,4 +1,4 @@
-"""How scikit-learn's functions that download data fail, in this package's terms."""
+"""Turns the failures of scikit-learn's download functions into `SourceError`."""
 
 import warnings
 import zlib
@@ -9,16 +9,16 @@ from http.client import HTTPException
 from .dataset import SourceError
 
 RETRIES = {"n_retries": 1, "delay": 1.0}  # one more attempt, a second later
-# That attempt is no news; its warnings about the data themselves are, and pass.
-_NO_NEWS = ("A network error occurred", "Retry downloading", "Invalid cache, redownloading")
+# Warnings about this second attempt are hidden; warnings about the data are not.
+_HIDDEN_WARNINGS = ("A network error occurred", "Retry downloading", "Invalid cache, redownloading")
 
 
 @contextmanager
 def fetching() -> Iterator[None]:
-    """Failures inside become `SourceError`: no connection, an answer cut off, a wrong checksum."""
+    """Failures in the block become `SourceError`: no connection, missing data, wrong checksum."""
     try:
         with warnings.catch_warnings():
-            for message in _NO_NEWS:
+            for message in _HIDDEN_WARNINGS:
                 warnings.filterwarnings("ignore", message)
             yield
     except (

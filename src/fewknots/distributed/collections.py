@@ -1,4 +1,4 @@
-"""Dask collections, told apart without importing Dask, and cut into the pieces workers load."""
+"""Dask collections: recognised without importing Dask, and split into their partitions."""
 
 import sys
 from typing import Any, NamedTuple
@@ -9,17 +9,17 @@ from ..exceptions import DataError
 
 
 class Pieces(NamedTuple):
-    """A table's partitions as Dask's delayed objects, in order: rows, labels, weights."""
+    """The partitions of a table as delayed objects of Dask, in order: rows, labels, weights."""
 
     X: list[Any]
     y: list[Any]
     weights: list[Any] | None
     feature_names: tuple[str, ...] | None
-    keys: list[Any]  # of the partitions of X, by which a scheduler knows them
+    keys: list[Any]  # the scheduler's keys of the partitions of X
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a Dask array or dataframe. Whoever has one has imported Dask."""
+    """Whether X is a Dask array or dataframe. If it is, Dask has been imported already."""
     return "dask" in sys.modules and hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
 
 
@@ -29,14 +29,14 @@ def is_dataframe(X: Any) -> bool:
 
 
 def pieces(X: Any, y: Any, sample_weight: Any) -> Pieces:
-    """The partitions of the table, all three cut alike."""
+    """The partitions of rows, labels and weights, which must be partitioned alike."""
     names = tuple(str(name) for name in X.columns) if is_dataframe(X) else None
     X, rows = _cut(X, "X", None)
     _, labels = _cut(y, "y", len(rows))
     weights = None
     if sample_weight is not None:
         _, weights = _cut(sample_weight, "sample_weight", len(rows))
-    # an array's are in a list for each block of rows
+    # an array has a list of keys for each block of rows, with one entry here
     keys = [key[0] if isinstance(key, list) else key for key in X.__dask_keys__()]
     return Pieces(rows, labels, weights, names, keys)
 
@@ -53,7 +53,7 @@ def _cut(collection: Any, name: str, partitions: int | None) -> tuple[Any, list[
     if name != "X" and collection.ndim != 1:
         raise DataError(f"{name} has {collection.ndim} dimensions: expected 1.")
     if not is_dataframe(collection) and collection.ndim == 2:
-        collection = collection.rechunk({1: -1})  # whole rows
+        collection = collection.rechunk({1: -1})  # each block has all columns
     delayed = collection.to_delayed()
     found = list(np.ravel(delayed)) if isinstance(delayed, np.ndarray) else list(delayed)
     if partitions is not None and len(found) != partitions:

@@ -1,4 +1,4 @@
-"""A client: for the scheduler at an address, for a cluster on this machine, or the one there is."""
+"""Dask clients: for a scheduler's address, for a new local cluster, or the current client."""
 
 import gc
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from distributed import Client, LocalCluster, get_client
 from ..exceptions import ClusterError
 
 _WORKER_THREADS = 1  # XLA has threads of its own
-_SECONDS_TO_ANSWER = 5  # for a scheduler
+_SECONDS_TO_ANSWER = 5  # in which a scheduler must answer
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def connected(address: str | None = None, workers: int | None = None) -> Iterato
 
 @contextmanager
 def current_client() -> Iterator[Client]:
-    """The client that is in use, or else threads of this process for as long as needed."""
+    """The current client; if there is none, a temporary cluster of threads in this process."""
     try:
         client = get_client(timeout=1)
     except ValueError:  # there is none
@@ -52,9 +52,9 @@ def current_client() -> Iterator[Client]:
 
 
 def _forget_lost_clients() -> None:
-    """A client that could not connect is closed when Python's collector finds it.
+    """Delete clients that could not connect before a new cluster starts.
 
-    If that happens while a cluster starts, both want the same lock of Dask's, and the process waits
-    forever. So it is done before.
+    Python's garbage collector closes such a client. If this happens while a cluster starts, both
+    need the same lock of Dask, and the process waits forever.
     """
     gc.collect()

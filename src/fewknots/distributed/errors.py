@@ -1,4 +1,4 @@
-"""What Dask's errors mean to someone who fits a model, and how to go on after each."""
+"""Dask's errors explained to a user who fits a model, with advice how to continue."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,13 +16,13 @@ _GONE = (CancelledError, FutureCancelledError, CommClosedError)
 
 @contextmanager
 def translate_errors(client: Client, when: str, checkpoint: Any) -> Iterator[None]:
-    """Within the block an error of the cluster's says when it was, what, and what to do now."""
+    """Within the block a cluster error becomes a ClusterError: when, what, and what to do now."""
     try:
         yield
     except _GONE as error:
         raise ClusterError(f"{when}: {_lost(client, error)}{_how_to_go_on(checkpoint)}") from error
     except TimeoutError as error:
-        if client.status == "running":  # someone else's: of the storage that rows come from, say
+        if client.status == "running":  # not Dask's error, but for example of the file storage
             raise
         raise ClusterError(f"{when}: {_lost(client, error)}{_how_to_go_on(checkpoint)}") from error
     except KilledWorker as error:
@@ -45,7 +45,7 @@ def _how_to_go_on(checkpoint: Any) -> str:
     if checkpoint is None:
         return (
             " Fit again on this cluster or on a new one; with checkpoint='folder' a fit can be "
-            "taken up where it stood."
+            "resumed where it stopped."
         )
     return (
         f" What was learned is kept in {str(checkpoint)!r}: fit again with resume=True, on this "

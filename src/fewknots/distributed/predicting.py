@@ -1,10 +1,10 @@
-"""Predictions for Dask collections, which stay Dask collections: nothing is computed here.
+"""Lazy predictions for Dask collections: the result is a Dask collection, not computed yet.
 
-The model is a node of its own in Dask's graph, on which every partition's prediction depends. So a
-worker gets it once and keeps it while there are partitions to come, and what a model makes when it
-is first used (the local one: an index of all its rows) is made once a worker. Were it an argument
-of each task, it would travel, and be made ready, once a partition. A node can be made again, so
-that workers may come and go; scattered data would be lost with its holders.
+The model is a node of its own in Dask's graph, on which the prediction of every partition depends.
+So a worker receives it once and keeps it while there are partitions left, and what a model prepares
+at its first use (a local model: an index of all its rows) is prepared once per worker. As an
+argument of each task it would be sent and prepared once per partition. Dask can recompute a node if
+a worker is lost; scattered data would be lost with the worker.
 """
 
 from copy import copy
@@ -41,13 +41,13 @@ def predicted(estimator: Any, method: str, X: Any) -> Any:
 
 
 def _node(estimator: Any) -> Any:
-    """The model as it is now, whatever becomes of the estimator until the graph is computed."""
-    model = copy(estimator).set_params(callback=None)  # which may not travel, and is not needed
-    return dask.delayed(model, pure=True)  # of one name in all graphs
+    """A copy of the model: the estimator may change before the graph is computed."""
+    model = copy(estimator).set_params(callback=None)  # may not be picklable, and is not needed
+    return dask.delayed(model, pure=True)  # pure: the same key in all graphs
 
 
 def _like(estimator: Any, method: str) -> np.ndarray:
-    """What a prediction for a row looks like."""
+    """An example of the prediction for one row: its shape and dtype."""
     if method == "predict":
         return estimator.classes_[:1]
     return np.zeros((1, 2) if "proba" in method else 1)

@@ -1,19 +1,19 @@
-"""Workers that hold up a round: who they are, and doing without them.
+"""Workers that delay a round: how they are found, and how they are replaced.
 
-While a round is not done, or rows are being loaded, the scheduler is asked every second how its
-workers stand. Once it has taken longer than it usually does, a worker is *slow* if it is
+During a round, and while rows are loaded, we ask the scheduler every second for the state of its
+workers. After the round has taken longer than usual, a worker is *slow* if it is
 
-    silent: not heard of for a while, when others were; or else
-    stuck: at one and the same task for longer than a whole round may take.
+    silent: it has sent no heartbeat for a while, but others have; or
+    stuck: it has been at the same task for longer than a whole round may take.
 
-A slow worker is struck off: its nanny, if it has one, ends the process and starts another. For
-Dask it is then a lost one, whose work is done elsewhere. (A task that was in the hands of several
-lost workers ends the fit: errors.py.) A worker that merely has more to do than others gets one
-task done after the other, is not slow, and is waited for.
+A slow worker is removed: its nanny, if it has one, ends the process and starts another one. For
+Dask this is a lost worker, and others do its work. (A task that was lost with several workers ends
+the fit: errors.py.) A worker that only has more tasks than others finishes one after the other: it
+is not slow, and we wait for it.
 
-Nor is anybody struck off when everybody is slow, or nearly so: then the work is hard, or the
-machines are busy with something else, and to begin anew elsewhere would not help. But the user is
-told, again each time the wait has doubled.
+No worker is removed if all are slow, or nearly so: then the work is hard or the machines are busy
+with something else, and a restart elsewhere would not help. The user gets a warning, and another
+one each time the waiting time has doubled.
 """
 
 import time
@@ -30,30 +30,30 @@ from distributed import Client, Future, wait
 from ..exceptions import ClusterError, ClusterWarning, warn
 from ..stopping import raise_if_interrupted
 
-WAIT_FOR_WORKERS = 60.0  # seconds, where there are none
-_LOOK = 1.0  # seconds between two looks
+WAIT_FOR_WORKERS = 60.0  # seconds that a cluster may be without any worker
+_CHECK_INTERVAL = 1.0  # seconds between two checks
 _PATIENCE = {"straggler-seconds": 60.0, "straggler-times": 10.0}
-_PATIENCE_AT_FIRST = 10.0  # times that: programs are compiled, or rows loaded
-_SILENCE = 5.0  # seconds without a word, when others were heard of
-_WORKERS_HEARD_A_SECOND = 50  # many workers report less often than few: at worst so many
-_SECONDS_TO_END = 10.0  # for a worker's process; after that it is just forgotten
-_NEARLY = 0.5  # of the time after which one is slow
+_PATIENCE_AT_FIRST = 10.0  # factor for first rounds, which compile, and for loading rows
+_SILENCE = 5.0  # seconds without a heartbeat while others send theirs
+_HEARTBEATS_PER_SECOND = 50  # of all workers; Dask lowers their rate on large clusters
+_SECONDS_TO_END = 10.0  # in which a worker's process must end; then it is ignored
+_NEARLY = 0.5  # share of the patience from which a worker counts as nearly slow
 
 
 class WorkerState(NamedTuple):
-    """How a worker stands."""
+    """The state of a worker."""
 
-    heard: float  # when, by the scheduler's clock
-    busy: float  # seconds it has been at one of the round's tasks
+    heard: float  # time of its last heartbeat, by the scheduler's clock
+    busy: float  # seconds it has spent on its current task of this round
 
 
 def seconds_to_wait_for_workers() -> float:
-    """How long a cluster may be without any."""
+    """How long a cluster may be without any worker."""
     return float(dask.config.get("fewknots.wait", WAIT_FOR_WORKERS))
 
 
 def patience_after(usual: Sequence[float]) -> float:
-    """Seconds after which something is no longer merely slow, when that is what it took of late."""
+    """Seconds after which a round takes too long; `usual` are the durations of recent rounds."""
     least, times = (
         float(dask.config.get(f"fewknots.{name}", default)) for name, default in _PATIENCE.items()
     )
@@ -63,22 +63,22 @@ def patience_after(usual: Sequence[float]) -> float:
 
 
 class Watch:
-    """An eye on one round, or on the loading of rows, from the moment it is begun."""
+    """Watches one round, or the loading of rows, from its start."""
 
     def __init__(self, client: Client, what: str, keys: Iterable[Any], patience: float):
         self.client, self.what = client, what
         self.keys, self.patience = {str(key) for key in keys}, patience
         self.began = time.perf_counter()
-        self._next_word = 2.0 * patience
-        self._without_workers: float | None = None  # since when
+        self._next_warning = 2.0 * patience
+        self._without_workers: float | None = None  # since when there are none
 
     @property
     def seconds(self) -> float:
-        """Since the round began."""
+        """Time since the round began."""
         return time.perf_counter() - self.began
 
     def until_done(self, futures: Sequence[Future]) -> None:
-        """Wait for all, or for an error in one, and look after the workers meanwhile."""
+        """Wait for all futures, or for an error in one, and check the workers meanwhile."""
         while not self._are_done(futures):
             raise_if_interrupted()
             if self.client.status != "running":
@@ -87,31 +87,31 @@ class Watch:
 
     def _are_done(self, futures: Sequence[Future]) -> bool:
         with suppress(TimeoutError):
-            wait(futures, timeout=_LOOK)
+            wait(futures, timeout=_CHECK_INTERVAL)
         statuses = {future.status for future in futures}
         return "pending" not in statuses or "error" in statuses
 
     def look(self) -> None:
-        """Strike off whoever is slow; an error if nobody is left to work."""
+        """Remove slow workers; raise an error if there are no workers for too long."""
         states = self._worker_states()
-        self._check_not_deserted(states)
+        self._check_any_workers(states)
         if not states or self.seconds < self.patience:
             return
         slow = slow_workers(states, self.patience)
         if slow and others_are_quicker(states, slow, self.patience):
-            self._strike_off(slow)
-        elif slow or self.seconds > self._next_word:
-            self._say_that_it_takes_long(len(states))
+            self._remove(slow)
+        elif slow or self.seconds > self._next_warning:
+            self._warn_of_long_wait(len(states))
         if slow:
             self.patience *= 2.0
 
     def _worker_states(self) -> dict[str, WorkerState]:
         try:
-            return self.client.run_on_scheduler(_look_around, keys=self.keys)
+            return self.client.run_on_scheduler(_states_on_scheduler, keys=self.keys)
         except OSError as error:
             raise CommClosedError(str(error)) from error
 
-    def _check_not_deserted(self, states: dict[str, WorkerState]) -> None:
+    def _check_any_workers(self, states: dict[str, WorkerState]) -> None:
         if states:
             self._without_workers = None
             return
@@ -124,16 +124,16 @@ class Watch:
                 "Start some, for instance: dask worker ADDRESS."
             )
 
-    def _strike_off(self, slow: dict[str, str]) -> None:
+    def _remove(self, slow: dict[str, str]) -> None:
         self.client.run_on_scheduler(_replace, addresses=sorted(slow))
         for address, why in sorted(slow.items()):
             warn(
-                f"worker {address} was struck off: it {why}. Its rows are loaded again by others.",
+                f"worker {address} was removed: it {why}. Its rows are loaded again by others.",
                 ClusterWarning,
             )
 
-    def _say_that_it_takes_long(self, n_workers: int) -> None:
-        self._next_word = 2.0 * self.seconds
+    def _warn_of_long_wait(self, n_workers: int) -> None:
+        self._next_warning = 2.0 * self.seconds
         warn(
             f"{self.what} has taken {self.seconds:.0f} s so far, more than it usually does, and "
             f"none of the {n_workers} workers is slower than the others: still waiting. See what "
@@ -143,15 +143,15 @@ class Watch:
 
 
 def slow_workers(states: dict[str, WorkerState], patience: float) -> dict[str, str]:
-    """Those who keep others waiting, and why they are thought to."""
+    """The addresses of slow workers, and the reason for each."""
     newest = max(state.heard for state in states.values())
-    silence = _SILENCE + len(states) / _WORKERS_HEARD_A_SECOND
+    silence = _SILENCE + len(states) / _HEARTBEATS_PER_SECOND
     silent = {
         address: f"has not been heard of for {newest - state.heard:.0f} s"
         for address, state in states.items()
         if newest - state.heard > silence
     }
-    # Who waits for data from one that is silent is at a task, too, and not to blame.
+    # A worker that waits for data from a silent one is busy too, but it is not the cause.
     return silent or {
         address: f"has been at one task for {state.busy:.0f} s"
         for address, state in states.items()
@@ -162,27 +162,27 @@ def slow_workers(states: dict[str, WorkerState], patience: float) -> dict[str, s
 def others_are_quicker(
     states: dict[str, WorkerState], slow: Collection[str], patience: float
 ) -> bool:
-    """Whether anybody could do the work of the slow ones."""
+    """Whether there is a worker that is clearly quicker than the slow ones."""
     return any(
         address not in slow and state.busy < _NEARLY * patience for address, state in states.items()
     )
 
 
-def _look_around(keys: set[str], dask_scheduler: Any = None) -> dict[str, WorkerState]:
-    """On the scheduler: how each worker stands, by what it said last."""
+def _states_on_scheduler(keys: set[str], dask_scheduler: Any = None) -> dict[str, WorkerState]:
+    """Runs on the scheduler: the state of each worker at its last heartbeat."""
     found = {}
     for address, worker in dask_scheduler.workers.items():
-        at_work = [
+        busy = [
             seconds
             for task, seconds in worker.executing.items()
             if task in worker.processing and str(task.key) in keys
         ]
-        found[address] = WorkerState(worker.last_seen, max(at_work, default=0.0))
+        found[address] = WorkerState(worker.last_seen, max(busy, default=0.0))
     return found
 
 
 async def _replace(addresses: list[str], dask_scheduler: Any = None) -> None:
-    """On the scheduler: end these workers, and let their nannies start others."""
+    """Runs on the scheduler: ends these workers, and lets their nannies start others."""
     await dask_scheduler.restart_workers(
         addresses,
         timeout=_SECONDS_TO_END,

@@ -1,7 +1,7 @@
-"""One pass over all rows, before training: how many, which labels, how the columns spread.
+"""One pass over all rows, before training: number of rows, labels, moments of the columns.
 
-Each worker surveys its partitions, and the client puts the surveys together. A survey has a few
-numbers a partition and a few a column, none a row.
+Each worker surveys its partitions, and the client merges the surveys. The size of a survey grows
+with the number of partitions and columns, not with the number of rows.
 """
 
 import hashlib
@@ -22,11 +22,11 @@ _RADIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PartitionSurvey(NamedTuple):
-    """What is known of one partition."""
+    """Facts about one partition."""
 
     number: int  # of the partition
     n_rows: int
-    labels: np.ndarray  # the distinct ones; more than three are not listed
+    labels: np.ndarray  # the distinct labels, at most three
     first_rows: np.ndarray  # where each of them first occurs
     totals: Float[np.ndarray, " L"]  # the weight of each
     moments: list[Moments]  # of the rows of each
@@ -34,7 +34,7 @@ class PartitionSurvey(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What is known of the whole table."""
+    """Facts about the whole table."""
 
     n_rows: int
     n_features: int
@@ -45,7 +45,7 @@ class Survey(NamedTuple):
     digest: str
 
     def moments(self, factors: Float[np.ndarray, " 2"]) -> Moments:
-        """Of all rows, those of each class counting so many times."""
+        """Moments of all rows, with a weight factor for each class."""
         total, other = (
             m.times(float(factor)) for m, factor in zip(self.class_moments, factors, strict=True)
         )
@@ -56,7 +56,7 @@ class Survey(NamedTuple):
 def survey_partition(
     number: int, X: np.ndarray, labels: np.ndarray, weights: np.ndarray
 ) -> PartitionSurvey:
-    """Look at the rows of one partition, already checked."""
+    """Survey the rows of one partition, which have been checked before."""
     distinct, first_rows, codes = np.unique(labels, return_index=True, return_inverse=True)
     totals = np.bincount(codes.ravel(), weights, minlength=len(distinct))
     hashes = np.array([_hash(label) for label in distinct], np.uint64)
@@ -78,7 +78,7 @@ def survey_partition(
 
 
 def joined(found: Sequence[PartitionSurvey]) -> Survey:
-    """The whole table's, from its partitions'."""
+    """Merge the surveys of all partitions."""
     found = sorted(found, key=lambda survey: survey.number)
     codes = LabelCodes("y", None)
     totals = np.zeros(2)
@@ -109,10 +109,10 @@ def joined(found: Sequence[PartitionSurvey]) -> Survey:
 
 
 def _digest(X: np.ndarray, label_hashes: np.ndarray, weights: np.ndarray) -> int:
-    """A number that tells these rows, in this order, from others.
+    """A fingerprint of these rows in this order.
 
-    Row i of n counts r^(n-1-i) times, so that digests of neighbours join to the digest of both
-    (Karp & Rabin 1987): the table's does not depend on where it is cut.
+    Row i of n is multiplied by r^(n-1-i), so that the digests of adjacent partitions combine to the
+    digest of both (Karp & Rabin 1987): the table's digest does not depend on its partitions.
     """
     columns = np.column_stack([X, weights]).view(np.uint64)
     rng = np.random.default_rng(0)

@@ -1,6 +1,6 @@
-"""Everyone on a cluster must run the same fewknots and JAX, or sums would not add up.
+"""Checks that all processes of a cluster run the same versions of fewknots and JAX.
 
-A worker that joins later is asked too, by every task it is given (workers.py).
+A worker that joins later is checked too, by every task that it runs (workers.py).
 """
 
 import jax
@@ -12,17 +12,17 @@ from ..extras import how_to_install
 from ..version import __version__
 
 Versions = dict[str, str]
-# As text, since Dask sends functions by name, and a process without fewknots could not find one.
+# As text: Dask sends functions by name, and a process without fewknots could not find ours.
 _QUESTION = "{name: __import__(name).__version__ for name in ('fewknots', 'jax')}"
 
 
 def versions_here() -> Versions:
-    """What this process runs."""
+    """Versions in this process."""
     return {"fewknots": __version__, "jax": jax.__version__}
 
 
 def check_here(expected: Versions) -> None:
-    """Refuse to compute with other versions than the client's."""
+    """Raise an error if this worker's versions differ from the client's."""
     for name, version in versions_here().items():
         if version != expected[name]:
             who = f"worker {get_worker().address}"
@@ -30,7 +30,7 @@ def check_here(expected: Versions) -> None:
 
 
 def check_workers(client: Client) -> Versions:
-    """Ask every worker that there is, and the scheduler, which reads every task."""
+    """Check all present workers, and the scheduler, which deserialises every task."""
     expected = versions_here()
     answers = client.run(eval, _QUESTION, on_error="return")
     found = {f"worker {address}": answer for address, answer in answers.items()}

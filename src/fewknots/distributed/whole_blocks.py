@@ -1,15 +1,15 @@
-"""Which rows each share holds, so that blocks of rows are the same ones however a table is cut.
+"""Which rows each share holds, so that blocks of rows do not depend on how a table is partitioned.
 
-Sums are exact from blocks upwards (training/exact_sums.py), so a block must not be cut. Blocks
-begin at every multiple of their size in the whole table; partitions begin anywhere. A share holds
-the blocks that begin in one of its partitions: it gives away the rows before the first beginning,
-and borrows those that are missing at the end.
+Sums of blocks are added exactly (training/exact_sums.py), so a block must not be split. A block
+begins at every multiple of the block size in the whole table; partitions begin anywhere. A share
+holds the blocks that begin in one of its partitions: it gives away the rows before the first such
+block, and borrows the rows that are missing at the end of the last one.
 
     partitions   |   0     |  1  |      2      |
     blocks       |     |     |     |     |     |
     shares       [   0   ↦   ]   1 ↦ ]    2    ]     of one partition each
 
-Fewer rows than a block has are moved for each stretch of consecutive partitions, once.
+For each run of consecutive partitions, less than one block of rows is sent to another worker, once.
 """
 
 from bisect import bisect_right
@@ -20,7 +20,7 @@ from ..training.held_rows import Span
 
 
 class Slice(NamedTuple):
-    """Consecutive rows of one partition, by their numbers within it."""
+    """Consecutive rows of one partition, by their row numbers in it."""
 
     partition: int
     first: int
@@ -28,15 +28,15 @@ class Slice(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """What one share holds."""
+    """The rows that one share holds."""
 
-    spans: tuple[Span, ...]  # whole blocks, but for the table's last one
+    spans: tuple[Span, ...]  # whole blocks; only the last block of the table may be shorter
     own: tuple[Slice, ...]
-    borrowed: dict[int, tuple[Slice, ...]]  # by the share that has them
+    borrowed: dict[int, tuple[Slice, ...]]  # key: the share that has loaded them
 
 
 def holdings(spans: Sequence[Span], shares: Sequence[Sequence[int]], block: int) -> list[Holding]:
-    """For each share, given as the numbers of its partitions; `spans` are those partitions'."""
+    """The holding of each share (a list of partition numbers); `spans[i]` is of partition i."""
     owners = {number: i for i, share in enumerate(shares) for number in share}
     found = []
     for i, share in enumerate(shares):
@@ -51,7 +51,7 @@ def holdings(spans: Sequence[Span], shares: Sequence[Sequence[int]], block: int)
 
 
 def _whole_blocks(spans: Sequence[Span], share: Sequence[int], block: int) -> Iterator[Span]:
-    """The blocks that begin in one of the share's partitions, neighbours together."""
+    """The blocks that begin in one of the share's partitions; adjacent blocks are one span."""
     n_rows = spans[-1].first + spans[-1].length
     first = last = -1
     for number in sorted(share):
@@ -71,7 +71,7 @@ def _whole_blocks(spans: Sequence[Span], share: Sequence[int], block: int) -> It
 
 
 def _slices(spans: Sequence[Span], wanted: Span) -> Iterator[Slice]:
-    """Where the rows of a span are."""
+    """The slices of partitions that contain the rows of a span."""
     first, last = wanted.first, wanted.first + wanted.length
     number = bisect_right(spans, first, key=lambda span: span.first) - 1
     while first < last:

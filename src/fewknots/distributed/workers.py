@@ -1,10 +1,10 @@
-"""What runs on a worker: load rows once, keep them, and add them up for any parameters.
+"""Code that runs on a worker: load rows once, keep them, and sum over them for any parameters.
 
-Some partitions together, as many as make a few tasks a worker, are a *share*. Its rows are loaded
-and checked (`load`), then standardised and put on the worker's device (`prepare`), both once; in
-between its edges are moved by a few rows to where blocks begin (`cut`, whole_blocks.py). Every
-round asks for its sums (`answer`). What is loaded and prepared stays in the worker's memory as Dask
-keeps any result: if the worker dies, Dask knows how to make it again on another one.
+A *share* is a group of partitions; there are a few shares per worker. Its rows are loaded and
+checked (`load`), then standardised and put on the worker's device (`prepare`), both once. Between
+the two, rows at its edges are exchanged so that it holds whole blocks (`cut`, whole_blocks.py).
+Every round asks for its sums (`answer`). Loaded and prepared rows stay in the worker's memory like
+any result of Dask: if the worker dies, Dask computes them again on another one.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from .whole_blocks import Holding, Slice
 
 
 class Partition(NamedTuple):
-    """One partition's rows as they are, those of weight zero left out."""
+    """The rows of one partition, except rows of weight zero."""
 
     number: int
     X: Float[np.ndarray, "N D"]
@@ -40,11 +40,11 @@ class Partition(NamedTuple):
 
 
 class Preparation(NamedTuple):
-    """How loaded rows become rows to compute with."""
+    """How loaded rows are standardised, encoded and put on a device."""
 
     standardiser: Standardiser
     classes: np.ndarray
-    factors: Float[np.ndarray, " 2"]  # on the weights of each class
+    factors: Float[np.ndarray, " 2"]  # class weights
     shape: Shape
     total_weight: float
     dtype: str
@@ -53,7 +53,7 @@ class Preparation(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What a round asks of every share."""
+    """What a round sends to every share."""
 
     point: Point
     subset: Subset | None
@@ -69,7 +69,7 @@ def load(
     names: Sequence[str] | None,
     versions: Versions,
 ) -> list[Partition]:
-    """A share's partitions, checked: a bad row is named with its partition."""
+    """The checked partitions of a share; the error for a bad row names its partition."""
     check_here(versions)
     found = []
     for i, number in enumerate(numbers):
@@ -101,12 +101,12 @@ def _partition(number: int, table: Any, y: Any, weight: Any, names: Any) -> Part
 
 
 def survey(share: Sequence[Partition]) -> list[PartitionSurvey]:
-    """What the client needs to know of a share's rows."""
+    """The surveys of a share's partitions."""
     return [survey_partition(*partition) for partition in share]
 
 
 def take(share: Sequence[Partition], chosen: dict[int, Int[np.ndarray, " n"]]) -> list[Partition]:
-    """Some rows by their numbers within each partition, for the client's sample."""
+    """The rows with these numbers in each partition, for the client's sample."""
     return [
         Partition(p.number, p.X[rows], p.labels[rows], p.weights[rows])
         for p in share
@@ -130,7 +130,7 @@ def prepare(
     holding: Holding,
     preparation: Preparation,
 ) -> HeldRows:
-    """Standardise whole blocks of rows, some of them other shares', and put them on the device."""
+    """Standardise whole blocks of rows, some borrowed from other shares; put them on the device."""
     check_here(preparation.versions)
     parts = cut(share, holding.own)
     parts = sorted((*parts, *chain(*borrowed)), key=lambda part: part.number)
@@ -141,7 +141,7 @@ def prepare(
 
 
 def as_rows(share: Sequence[Partition], preparation: Preparation) -> Rows:
-    """Rows in the fit's units, labels as the likelihood encodes them, weights times factors."""
+    """Standardised rows, labels as the likelihood encodes them, weights times class weights."""
     X = np.concatenate([p.X for p in share])
     codes = np.concatenate([codes_of(p.labels, preparation.classes) for p in share])
     weights = np.concatenate([p.weights for p in share]) * preparation.factors[codes]
@@ -149,19 +149,19 @@ def as_rows(share: Sequence[Partition], preparation: Preparation) -> Rows:
 
 
 def as_is(question: Question) -> Question:
-    """Parameters on their way: a task, so that they can be made again wherever they are lost."""
+    """The parameters as the result of a task, so that Dask can recompute them if they are lost."""
     return question
 
 
 def answer(held: HeldRows, question: Question) -> PartFound:
-    """A share's sums."""
+    """The sums of one share."""
     check_here(question.versions)
     with on_device(question.device), one_lapack_thread():
         return sums_at(held, question.point, question.subset)
 
 
 def add_up(found: Sequence[PartFound]) -> PartFound:
-    """One knot of the tree."""
+    """Add sums: one node of the tree."""
     total = found[0]
     for one in found[1:]:
         total = added(total, one)

@@ -1,7 +1,7 @@
 """What a fitted classifier has learned, as numbers; `plots` and `report` draw them.
 
-Everything here asks a classifier for no more than its predictions, its kernel and the places of its
-inducing points, so it holds for every method, and the work is bounded whatever the table's size.
+All functions use only predictions, the kernel and the inducing points of a classifier, so they work
+for every method. Their work is bounded for tables of any size.
 """
 
 from .calendar import over_the_calendar, over_the_day, over_the_week

@@ -1,12 +1,13 @@
-r"""How a date moves the prediction: over the calendar, over the week and over the day.
+r"""Effect of a date on the prediction: over the calendar, over the week and over the day.
 
-A date becomes several features, which move together: a moment is encoded as the recipe encodes it,
-so the curve is what the model would say of rows with that date.
+A date becomes several features, which change together: each date is encoded by the recipe, so the
+curve is the prediction for rows with that date.
 
-A model that knows the days of the week would make a zigzag of a curve over three years, or, drawn
-at every tenth day, a pattern that is not there. So over more than three weeks a point stands for
-whole weeks: each of the averaged rows gets one of their days, every day of the week in turn, and
-keeps its time of day. What the day of the week and the time of day do is shown on their own.
+With a model that uses the day of the week, a curve over three years would be a zigzag or, drawn at
+every tenth day, show a pattern that does not exist. So over more than three weeks a point stands
+for whole weeks: each of the averaged rows gets one of their days, every day of the week in turn,
+and keeps its time of day. The effects of the day of the week and of the time of day are separate
+curves.
 """
 
 from typing import Any
@@ -19,10 +20,10 @@ from .inputs import Input
 from .unnamed_rows import UnnamedRows
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_FEW_DAYS = 21  # which are shown one by one
+_FEW_DAYS = 21  # a range of fewer days has a point for each day
 _WEEK = 7
 _HOURS = 24
-_MICROSECONDS_A_DAY = 86_400e6
+MICROSECONDS_A_DAY = 86_400e6
 
 
 def over_the_calendar(rows: UnnamedRows, one: Input) -> Effect:
@@ -51,7 +52,7 @@ def over_the_calendar(rows: UnnamedRows, one: Input) -> Effect:
 
 
 def over_the_week(rows: UnnamedRows, one: Input) -> Effect | None:
-    """The same for Monday to Sunday, each row in its own week; None if the model knows none."""
+    """The same for Monday to Sunday, each row in its own week; None if the recipe has no weeks."""
     from ..tables.recipe.dates import MONDAY
 
     if "day of week" not in one.column.circles:
@@ -65,12 +66,12 @@ def over_the_week(rows: UnnamedRows, one: Input) -> Effect | None:
 
 
 def over_the_day(rows: UnnamedRows, one: Input) -> Effect | None:
-    """The same for the hours of the day, each row on its own day; None if the model knows none."""
+    """The same for the hours of a day, each row on its own day; None if the recipe has no hours."""
     if "time of day" not in one.column.circles:
         return None
     days, _ = _days_and_times(rows, one)
     hours = np.linspace(0.0, _HOURS, POINTS + 1)
-    just_before = np.minimum(hours / _HOURS, 1.0 - 1e-9)  # 24:00 is still that day
+    just_before = np.minimum(hours / _HOURS, 1.0 - 1e-9)  # 24:00 belongs to the same day
     band = averaged(rows, one, _encoded(one, days + just_before[:, None]))
     return Effect(f"{one.name}: time of day", "hour", hours, *band, False)
 
@@ -78,9 +79,9 @@ def over_the_day(rows: UnnamedRows, one: Input) -> Effect | None:
 def _days_and_times(
     rows: UnnamedRows, one: Input
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """The day of each averaged row, and its time of day, 0 for a column of days.
+    """The day and the time of day of each averaged row; times are 0 if the column has only days.
 
-    (A missing moment is the mean of the others and has a time of day even among days.)
+    (A missing value is filled with the mean, which has a time of day even in a column of days.)
     """
     moments = rows.sample(ROWS)[:, one.features.start]
     days = np.floor(moments)
@@ -88,9 +89,9 @@ def _days_and_times(
 
 
 def _encoded(one: Input, moments: Float[np.ndarray, "V n"]) -> Any:
-    """Features of moments in days since 1970, for each value and row."""
+    """Features of dates, given in days since 1970, for each value and row."""
     import pyarrow as pa
 
-    microseconds = np.round(moments.ravel() * _MICROSECONDS_A_DAY).astype(np.int64)
+    microseconds = np.round(moments.ravel() * MICROSECONDS_A_DAY).astype(np.int64)
     features = one.encoded(pa.array(microseconds, pa.timestamp("us")))
     return features.reshape(*moments.shape, -1)

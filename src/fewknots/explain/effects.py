@@ -1,12 +1,11 @@
-r"""How one column moves the prediction, the other columns being what they are.
+r"""Effect of one column on the prediction, with the other columns unchanged (partial dependence).
 
-For each value v of a column all of a sample of rows get that value, encoded as the recipe encodes
-it, and what the model then says is averaged over them (partial dependence): the curve is the mean
-probability. The band is the mean of the rows' own 95 % bands, from the latent function at
-μ ± 1.96 σ. As the standard deviation of a mean is at most the mean of the standard deviations, it
-is not too narrow for what it shows.
+For each value v of a column, all rows of a sample get this value, encoded by the recipe, and the
+predicted probabilities are averaged over these rows. The band is the mean of the rows' own 95 %
+bands, from the latent function at μ ± 1.96 σ. As the standard deviation of a mean is at most the
+mean of the standard deviations, the band is not too narrow.
 
-A number has a curve over its range, a text or a boolean one value for each level. Dates are in
+A number has a curve over its range, a text or a boolean has one value for each level. Dates are in
 calendar.py.
 """
 
@@ -19,9 +18,9 @@ from scipy.special import expit, ndtr
 from .inputs import Input, single_feature
 from .unnamed_rows import UnnamedRows, check_rows
 
-ROWS = 100  # averaged over
+ROWS = 100  # number of rows in an average
 POINTS = 40  # along the curve
-_FEW = 8  # distinct values, which are then shown one by one
+_FEW = 8  # up to so many distinct values are shown separately
 _MOST_LEVELS = 15
 _LINKS = {"probit": ndtr, "logit": expit}
 _WIDTH = 1.96
@@ -29,7 +28,7 @@ MISSING, OTHER = "(missing)", "(other)"
 
 
 class Band(NamedTuple):
-    """The mean probability for each of some values, and the model's 95 % doubt about it."""
+    """The mean probability for each value, and the model's 95 % band."""
 
     probability: Float[np.ndarray, " V"]
     low: Float[np.ndarray, " V"]
@@ -45,14 +44,14 @@ class Effect(NamedTuple):
     probability: Float[np.ndarray, " V"]
     low: Float[np.ndarray, " V"]
     high: Float[np.ndarray, " V"]
-    separate: bool  # there are a few distinct values, and these are they
-    labels: tuple[str, ...] = ()  # of the values of a text or boolean, in their order
-    missing: tuple[float, float, float] | None = None  # probability, low, high where it is missing
-    left_out: int = 0  # levels that are not shown, the rarest
+    separate: bool  # True: `values` are all distinct values; False: points of a curve
+    labels: tuple[str, ...] = ()  # of the values of a text or boolean, in order
+    missing: tuple[float, float, float] | None = None  # probability, low, high if it is missing
+    left_out: int = 0  # number of levels that are not shown (the rarest)
 
     @property
     def span(self) -> float:
-        """How far the curve goes up and down."""
+        """Difference between the highest and the lowest point of the curve."""
         return float(np.ptp(self.probability))
 
 
@@ -71,9 +70,9 @@ def effect(rows: UnnamedRows, column: Input | int) -> Effect:
 
 
 def averaged(rows: UnnamedRows, one: Input, made_up: Float[np.ndarray, "V n F"]) -> Band:
-    """For each value the mean over at most 100 rows that have these features.
+    """For each value, the mean over at most 100 rows that get these features.
 
-    made_up : features of each value; n is the number of rows, or 1 where all rows get the same.
+    made_up : features of each value; n is the number of rows, or 1 if all rows get the same.
     """
     sample = rows.sample(ROWS)
     X = np.repeat(sample[None], len(made_up), axis=0)
@@ -87,7 +86,7 @@ def averaged(rows: UnnamedRows, one: Input, made_up: Float[np.ndarray, "V n F"])
 
 
 def where_missing(rows: UnnamedRows, one: Input, null: Any) -> tuple[float, float, float] | None:
-    """What the model says where the column has no value; `null` is a pyarrow array of one null."""
+    """The prediction where the column is missing; `null` is a pyarrow array of one null."""
     if not one.can_be_missing:
         return None
     band = averaged(rows, one, one.encoded(null)[:, None])
@@ -102,7 +101,7 @@ def _of_number(rows: UnnamedRows, one: Input) -> Effect:
     separate = len(distinct) <= _FEW
     if separate:
         values = distinct
-    else:  # between the outer hundredths: a single far value would make the curve all axis
+    else:  # without the outer hundredths: one far value would compress the rest of the curve
         low, high = np.quantile(numbers, [0.01, 0.99])
         values = np.linspace(low, high, POINTS)
     if one.column is None:
@@ -131,13 +130,13 @@ def _of_boolean(rows: UnnamedRows, one: Input) -> Effect:
 
 
 def _of_text(rows: UnnamedRows, one: Input) -> Effect:
-    """The most frequent levels; "(other)" stands for those that the recipe pools."""
+    """The most frequent levels; "(other)" means the levels that the recipe pools."""
     import pyarrow as pa
 
     levels = list(one.column.levels)
     shown = [level or MISSING for level in levels]
     if one.column.pooled:
-        # any text that is no level
+        # a text that is different from all levels
         levels.append("".join(levels) + OTHER)
         shown.append(OTHER)
     counts = rows.X[:, one.features].sum(axis=0)

@@ -1,13 +1,12 @@
-r"""Which columns matter: what predictions lose when a column is shuffled.
+r"""Permutation importance: how much worse predictions become when a column is shuffled.
 
-The values of one column are dealt out anew among rows whose labels are known, all features that
-were made of it together. What the column told about the labels is then gone, the rest is as it was,
-and the mean of -log p(y) rises by
+The values of one column are permuted among labelled rows, all features made from it together. Its
+information about the labels is then lost, the rest is unchanged, and the mean of -log p(y) rises by
 
     loss = mean over rows of  -log p(y | shuffled)  -  -log p(y),
 
-in nats a row (permutation importance). Several shuffles are averaged row by row; the interval is a
-bootstrap over the rows. A column that others can stand in for loses little: it is not needed.
+in nats per row. Several shuffles are averaged row by row; the interval is a bootstrap over the
+rows. A column that others can replace has a small loss: it is not needed.
 """
 
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from ..data.row_draw import some_rows
 from .inputs import Input
 from .unnamed_rows import UnnamedRows, check_rows
 
-_PREDICTIONS = 50_000  # that all shuffles may cost together
+_PREDICTIONS = 50_000  # upper limit for all shuffles together
 _FEWEST_ROWS, _MOST_ROWS = 20, 1000
 _MOST_SHUFFLES = 5
 _RESAMPLES = 500
@@ -32,12 +31,12 @@ class Importance(NamedTuple):
     loss: Float[np.ndarray, " C"]  # nats a row
     low: Float[np.ndarray, " C"]  # a 95 % interval
     high: Float[np.ndarray, " C"]
-    n_rows: int  # that were looked at
+    n_rows: int  # number of rows that were shuffled
     n_shuffles: int
 
     @property
     def order(self) -> list[int]:
-        """The columns, the one that matters most first."""
+        """The columns by descending importance."""
         return [int(column) for column in np.argsort(-self.loss, kind="stable")]
 
 
@@ -62,7 +61,7 @@ def importance(
             shuffled = X.copy()
             shuffled[:, one.features] = X[rng.permutation(len(X)), one.features]
             rises[:, number] += (nlp(shuffled) - before) / shuffles
-    # One set of resamples serves all columns: how often each row is drawn, as weights.
+    # One set of bootstrap resamples for all columns: how often each row is drawn, as weights.
     drawn = rng.multinomial(len(X), np.full(len(X), 1.0 / len(X)), _RESAMPLES) / len(X)
     low, high = np.percentile(drawn @ rises, [2.5, 97.5], axis=0)
     names = tuple(one.name for one in inputs)

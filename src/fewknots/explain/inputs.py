@@ -1,8 +1,8 @@
-"""The columns of the user's table, and which of the classifier's features each one becomes.
+"""The columns of the user's table, and the features of the classifier that each one becomes.
 
-A recipe makes several features of a date or of a text. Whoever looks at a model thinks in columns,
-so what belongs to one column is moved together: a date with all its circles, a text with all its
-levels. Without a recipe every feature is a column of numbers.
+A recipe makes several features from a date or a text. Users think in columns, so all features of a
+column are changed together: a date with all its circles, a text with all its levels. Without a
+recipe every feature is a column of numbers.
 """
 
 from typing import Any, NamedTuple
@@ -20,8 +20,8 @@ class Input(NamedTuple):
     """One column of the user's table."""
 
     name: str
-    features: slice  # of the classifier's
-    column: Any = None  # the recipe's `Column` that encodes it; None: it is a feature itself
+    features: slice  # of the classifier's features
+    column: Any = None  # the recipe's `Column` that encodes it; None: the column is a feature
 
     @property
     def kind(self) -> str:
@@ -35,11 +35,11 @@ class Input(NamedTuple):
 
     @property
     def can_be_missing(self) -> bool:
-        """Whether the recipe knows what to do where a number, date or boolean is missing."""
+        """Whether the recipe has a fill value for a missing number, date or boolean."""
         return getattr(self.column, "fill", None) is not None
 
     def encoded(self, values: Any) -> Float[np.ndarray, "V F"]:
-        """The features that the recipe makes of a pyarrow array of values."""
+        """The recipe's features for a pyarrow array of values."""
         features = np.empty((len(values), self.n_features))
         self.column.encode(values, features, _PLACE)
         return features
@@ -48,11 +48,11 @@ class Input(NamedTuple):
         """The rows in which a number, date or boolean is not missing."""
         if not self.can_be_missing:
             return np.ones(len(X), bool)
-        return X[:, self.features.stop - 1] == 0.0  # the last feature says that it was missing
+        return X[:, self.features.stop - 1] == 0.0  # the last feature is 1 if it was missing
 
 
 def inputs_of(rows: UnnamedRows, recipe: Any = None) -> tuple[Input, ...]:
-    """The columns that these features were made of; `recipe` is the `Recipe` that made them."""
+    """The columns from which these features were made, by `recipe`."""
     if recipe is None:
         return tuple(single_feature(rows, column) for column in range(len(rows.names)))
     if len(recipe.feature_names) != rows.X.shape[1]:
@@ -74,9 +74,9 @@ def single_feature(rows: UnnamedRows, column: int) -> Input:
 
 
 def typical_row(rows: UnnamedRows, inputs: tuple[Input, ...]) -> Float[np.ndarray, " D"]:
-    """A row to hold the other columns at: medians, and the most frequent text, true or false.
+    """A typical row for the other columns: medians, and the most frequent text or boolean.
 
-    (The median of each feature would be no row: a text with three levels would have none of them.)
+    (Medians of all features would not be a possible row: a text with three levels could have none.)
     """
     X = rows.sample(10_000)
     row = np.median(X, axis=0)
@@ -86,6 +86,6 @@ def typical_row(rows: UnnamedRows, inputs: tuple[Input, ...]) -> Float[np.ndarra
             found, counts = np.unique(block, axis=0, return_counts=True)
             row[one.features] = found[np.argmax(counts)]
         elif one.column is not None and (present := one.present(X)).any():
-            block = block[present]  # its first feature is the number, or the days, that grow
+            block = block[present]  # sorted by its first feature: the number, or the day
             row[one.features] = block[np.argsort(block[:, 0], kind="stable")[len(block) // 2]]
     return row

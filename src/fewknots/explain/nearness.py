@@ -1,4 +1,4 @@
-"""How far a row is from where the model's belief is held."""
+"""Distance of rows from the inducing points."""
 
 from typing import Any
 
@@ -13,10 +13,9 @@ from .unnamed_rows import check_kind
 def distance_to_points(classifier: Any, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
     """Distance from each row to the nearest inducing point, in lengthscales of the kernel.
 
-    (For methods without inducing points: to the nearest training row. A kernel without a
-    lengthscale: in standard deviations of the inputs. Inputs that the kernel does not look at do
-    not count.) A row a lengthscale or two away from every
-    point is one about which the model has little but its prior.
+    (Without inducing points: to the nearest training row. For a kernel without a lengthscale: in
+    standard deviations of the inputs. Inputs that the kernel does not use do not count.) For a row
+    that is a lengthscale or two away from every point, the model has little more than its prior.
     """
     if not hasattr(classifier, "kernel_"):
         check_kind(classifier, classifier=False)

@@ -1,4 +1,4 @@
-"""The probability over two inputs, the others held where they usually are."""
+"""The probability as a function of two inputs, with the others at typical values."""
 
 from typing import Any, NamedTuple
 
@@ -8,11 +8,11 @@ from jaxtyping import Float
 from .unnamed_rows import UnnamedRows, check_rows
 
 _MARGIN = 0.05  # beyond the outermost rows
-_FEW = 2  # distinct values: an axis of such an input would show two lines
+_FEW = 2  # inputs with so few distinct values are not drawn if there are others
 
 
 class Surface(NamedTuple):
-    """A grid of probabilities, and where the points that hold the belief stand over it."""
+    """A grid of probabilities, and the inducing points in the same two coordinates."""
 
     names: tuple[str, str]
     columns: tuple[int, int]
@@ -20,7 +20,7 @@ class Surface(NamedTuple):
     up: Float[np.ndarray, " G"]
     probability: Float[np.ndarray, "G G"]  # [up, across]
     points: Float[np.ndarray, "M 2"]
-    held: bool  # whether there are further inputs
+    held: bool  # whether there are other inputs, held at fixed values
 
 
 def surface(
@@ -31,7 +31,7 @@ def surface(
 ) -> Surface:
     """`grid` × `grid` probabilities of `classes_[1]` over two inputs.
 
-    held_at : a row with the values of the other inputs; None: their medians.
+    held_at : a row with values of the other inputs; None means their medians.
     """
     check_rows(rows)
     first, second = columns
@@ -54,14 +54,14 @@ def surface(
 
 
 def _points(classifier: Any) -> Float[np.ndarray, "M D"]:
-    """What holds the belief, in the units of X; with method="local" these are the training rows."""
+    """The inducing points in the units of X; for method="local" the training rows."""
     return classifier._standardiser.undo(np.asarray(classifier.posterior_.points, np.float64))
 
 
 def two_to_show(rows: UnnamedRows, order: list[int]) -> tuple[int, int] | None:
-    """The first two of `order` with more than two distinct values, the one on the left across.
+    """The first two of `order` with more than two distinct values, in ascending order.
 
-    None with a single input.
+    None if there is only one input.
     """
     check_rows(rows, classifier=False)
     if len(order) < 2:

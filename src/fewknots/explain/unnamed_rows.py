@@ -1,7 +1,7 @@
-"""A classifier and rows as plain numbers, and the names of the columns beside them.
+"""A classifier and rows as plain arrays, with the names of the columns kept separately.
 
-To draw a curve one makes up rows, and made-up rows are arrays. A classifier that was fitted to a
-table with names would warn of each; a copy of it that forgot the names does not.
+Curves are computed from artificial rows, which are arrays. A classifier that was fitted to a table
+with column names would warn each time; a copy of it without the names does not.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from ..data.row_draw import some_rows
 
 
 class UnnamedRows(NamedTuple):
-    """What the other modules of this package work on."""
+    """The input of the other modules of this package."""
 
     classifier: Any  # predicts for plain arrays
     X: Float[np.ndarray, "N D"]
     names: tuple[str, ...]
 
     def column(self, wanted: int | str) -> int:
-        """The number of a column given by number or name."""
+        """The number of a column, given by its number or name."""
         if isinstance(wanted, str):
             if wanted not in self.names:
                 raise ValueError(
@@ -38,12 +38,12 @@ class UnnamedRows(NamedTuple):
         return int(wanted)
 
     def sample(self, most: int, seed: int = 0) -> Float[np.ndarray, "n D"]:
-        """At most so many of the rows, the same ones each time."""
+        """At most so many rows, the same ones in each call."""
         return self.X[some_rows(len(self.X), most, seed)]
 
 
 def check_kind(estimator: Any, classifier: bool = True) -> None:
-    """It is fitted, and one of ours: the only ones that have a kernel and a latent function."""
+    """Check that this is a fitted estimator of fewknots: others have no kernel."""
     wanted = "GPClassifier" if classifier else "GPClassifier or GPRegressor"
     name = type(estimator).__name__
     if hasattr(estimator, "steps"):
@@ -63,7 +63,7 @@ def check_kind(estimator: Any, classifier: bool = True) -> None:
 
 
 def check_rows(rows: Any, classifier: bool = True) -> None:
-    """It is what `without_names` gives, and not the classifier itself."""
+    """Check that this is a result of `without_names`, not the classifier itself."""
     if not isinstance(rows, UnnamedRows):
         raise TypeError(
             "this function takes a classifier and rows together, as explain.without_names("
@@ -76,7 +76,7 @@ def check_rows(rows: Any, classifier: bool = True) -> None:
 def without_names(
     classifier: Any, X: Any, feature_names: Sequence[object] | None = None
 ) -> UnnamedRows:
-    """X (array or table) checked as for prediction, and the names that pictures may use.
+    """X (array or table) checked as for prediction, with names for plots.
 
     The classifier is a fitted `GPClassifier`; `kernel_relevance` takes a `GPRegressor` too.
 

@@ -1,4 +1,4 @@
-"""Models for programs without fewknots, JAX or Python: ONNX, which many runtimes read."""
+"""Models as ONNX files, for programs without fewknots, JAX or Python."""
 
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -20,11 +20,11 @@ def to_onnx(
     dtype: str = "float32",
     recipe: "Recipe | None" = None,
 ) -> None:
-    """Write a fitted classifier as an ONNX graph, which appears whole or not at all.
+    """Write a fitted classifier as an ONNX file, atomically.
 
     dtype : "float32" (half the size, and faster) or "float64".
-    recipe : how a table's columns become the classifier's inputs. Without one the graph has a
-        single input, the matrix "X"; with one it has an input for each column, by its name.
+    recipe : converts the columns of a table to the classifier's inputs. Without a recipe the graph
+        has a single input, the matrix "X"; with one it has an input for each column, with its name.
     """
     from sklearn.utils.validation import check_is_fitted
 

@@ -2,9 +2,9 @@
 
     X ──► (x - mean)/scale ──► k(x, Z), k(x, x) ──► μ, σ² ──► link ──► probabilities N×2, label N
 
-The rows may be any number at a time. Arrays are stored once each: Z (M×D) and the projection (M×M)
-are all that is large, and these are kept in the dtype asked for. Arithmetic is in float64, save for
-the largest product of a float32 model, where it does no harm.
+The number of rows is free. Each array is stored once. Only Z (M×D) and the projection (M×M) are
+large, and these are stored in the requested dtype. Arithmetic is in float64, except for the largest
+product of a float32 model, if the rounding is harmless (`_dtype_of_product`).
 """
 
 import json
@@ -26,9 +26,9 @@ from .links import probabilities
 if TYPE_CHECKING:
     from ..tables.recipe import Recipe
 
-ROWS = "rows"  # the free dimension's name
-# Of a probability, by float32's product at the points: elsewhere it may be several times as much,
-# and 1e-5 are promised.
+ROWS = "rows"  # name of the free dimension
+# Largest error of a probability, at the inducing points, from a product in float32. At other rows
+# the error may be several times as large, and we promise 1e-5.
 _MOST_ROUNDED = 1e-6
 
 
@@ -38,7 +38,7 @@ def write(
     dtype: np.dtype,
     recipe: "Recipe | None" = None,
 ) -> None:
-    """Write the graph of a fitted classifier to `path`, whole or not at all."""
+    """Write the graph of a fitted classifier to `path`, atomically."""
     if not classifier._method.exports_to_onnx:
         raise ValueError(
             f"method={classifier.method_!r} looks up neighbours among its rows, which is no ONNX "
@@ -63,7 +63,7 @@ def add_classifier(graph: Graph, classifier: FittedClassifier, X: Tensor, dtype:
     both = probabilities(
         classifier._likelihood.link, *_marginals(classifier.posterior_, standardised, dtype)
     )
-    # Of a mixture probabilities are averaged, not latent values; of one Gaussian it is a column.
+    # For a mixture, average the probabilities of its Gaussians; otherwise there is one column.
     negative, positive = (p.mean(axis=1) for p in both)
     graph.output("probabilities", side_by_side(negative, positive).cast(dtype), ROWS, 2)
     graph.output("label", _labels(graph, classifier.classes_, positive > negative), ROWS)
@@ -102,11 +102,11 @@ def _dtype_of_product(
     signs: Float[np.ndarray, "M 1"],
     dtype: np.dtype,
 ) -> np.dtype:
-    """In which dtype the one large product may be computed, M² operations a row.
+    """The dtype for the only large product, which takes M² operations per row.
 
-    σ² is k(x, x) less nearly as much, so what is rounded off either is all there in σ². How much
-    float32 rounds off is seen at the points; a shift δ of σ² moves Φ(μ/√(1 + σ²)) by
-    max|zφ(z)|/2 · δ/(1 + σ²) at most.
+    σ² is a small difference of two large numbers, so it contains their whole rounding error. The
+    error of float32 is measured at the points; an error δ of σ² changes Φ(μ/√(1 + σ²)) by at most
+    max|zφ(z)|/2 · δ/(1 + σ²).
     """
     Z = posterior.points.astype(np.float64)
     with computing_in(np.dtype(np.float64)):
@@ -120,14 +120,14 @@ def _dtype_of_product(
 
 
 def _labels(graph: Graph, classes: np.ndarray, positive: Tensor) -> Tensor:
-    """Each row's more probable class."""
+    """The more probable class of each row."""
     classes = _classes(classes)
     chosen = graph.apply("Squeeze", positive.cast(np.int64), graph.array([1], np.int64))
     return graph.apply("Gather", graph.array(classes), chosen, axis=0)
 
 
 def _classes(classes: np.ndarray) -> np.ndarray:
-    """The labels in a type that ONNX has; dates, and numbers above its largest, as text."""
+    """The labels in a type that ONNX has; dates, and integers above int64, as text."""
     if classes.dtype.kind == "b":
         return classes
     if classes.dtype.kind in "iu" and classes[1] <= np.iinfo(np.int64).max:

@@ -1,4 +1,4 @@
-"""A table's columns as inputs of an ONNX graph, each by its name, and the features made of them.
+"""The columns of a table as named inputs of an ONNX graph, and the features made from them.
 
 | column  | input                        | a missing value                              |
 |---------|------------------------------|----------------------------------------------|
@@ -7,14 +7,14 @@
 | date    | float64: days since 1970     | NaN                                          |
 | text    | a text                       | the empty text                               |
 
-Each input has one value a row. Days are those of the local clock where a column has a time zone,
-with the time as a fraction: ONNX knows no dates, so whoever calls has to count them. A value that
-is missing where the model never saw one missing, for which `fewknots predict` leaves the row
-unscored, gives the row the probability NaN: a graph cannot complain. Whoever calls turns text such
-as `1,000` and `NA` into numbers and NaN.
+Each input has one value per row. ONNX has no dates, so the caller converts them to days, with the
+time of day as a fraction; if a column has a time zone, in local time. If a value is missing in a
+column that had no missing values in training, the probability is NaN, because a graph cannot raise
+an error (`fewknots predict` does not score such a row). The caller converts text such as `1,000`
+and `NA` to numbers and NaN.
 
-Numbers are float64 in float32 models too: float32 has no minutes in a date, nor single units in a
-large number.
+Numbers are float64 in float32 models too: float32 cannot represent the minutes of a date, or units
+of a large number.
 """
 
 from collections.abc import Callable
@@ -32,9 +32,9 @@ _FLOAT64 = np.dtype(np.float64)
 
 
 def features_of(recipe: Recipe, graph: Graph, rows: str) -> Tensor:
-    """N×D features; the graph gets an input for each column."""
+    """N×D features; adds an input for each column to the graph."""
     dtypes = [np.dtype(object) if c.kind == "text" else _FLOAT64 for c in recipe.columns]
-    # All inputs first: what the graph calls its own arrays then gives way to them.
+    # All inputs first: so the graph avoids their names for its own arrays.
     named = zip(recipe.names, dtypes, strict=True)
     inputs = [graph.input(name, dtype, rows) for name, dtype in named]
     axis = graph.array([1], np.int64)
@@ -69,7 +69,7 @@ def _of_date(column: Date, days: Tensor) -> list[Tensor]:
 
 
 def _of_text(column: Text, text: Tensor) -> list[Tensor]:
-    """The level's number, by a table of texts, and a one at that place."""
+    """One-hot encoding: the index of the level, by a table of texts, then a 1 at this index."""
     graph, count = text.graph, len(column.levels)
     code = graph.apply(
         "LabelEncoder",
@@ -80,7 +80,7 @@ def _of_text(column: Text, text: Tensor) -> list[Tensor]:
         values_int64s=list(range(count)),
         default_int64=count,
     )
-    width = count + column.pooled  # without a pool other levels have no feature
+    width = count + column.pooled  # without a pool, other levels have no feature
     numbers = graph.array(np.arange(width)[None, :], np.int64)
     return [graph.apply("Equal", code, numbers, dtype=np.bool_).cast(_FLOAT64)]
 
@@ -98,7 +98,7 @@ def _is_nan(x: Tensor) -> Tensor:
 
 
 def _turns(circle: str, days: Tensor) -> Tensor:
-    """How far around the circle, as `recipe.dates` counts it."""
+    """Position on the circle in turns, as in `recipe.dates`."""
     if circle == "time of day":
         return days
     whole = days.graph.apply("Floor", days)

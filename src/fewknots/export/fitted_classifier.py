@@ -1,4 +1,4 @@
-"""What an ONNX graph is made of: all that this room asks of a classifier."""
+"""The attributes of a classifier from which an ONNX graph is made."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,7 +18,7 @@ class FittedClassifier(Protocol):
     kernel_: Kernel
     method_: str
     n_features_in_: int
-    posterior_: Any  # a graph can be made of a Gaussian or a mixture of them
+    posterior_: Any  # a Gaussian or a mixture of Gaussians can be exported
     _standardiser: Standardiser
     _method: type[Capabilities]
     _likelihood: Bernoulli

@@ -1,14 +1,15 @@
 """An ONNX graph, written like arithmetic.
 
-ONNX lists operations one by one ("Mul of this and that gives those"). `Graph` keeps that list and
-`Tensor` is a name on it: adding two tensors appends an Add to the list and returns a tensor for its
-result. So the formulas of this package read here as they read in the rest of it. Numbers and NumPy
-arrays met on the way are stored in the graph, in the precision of the tensor they meet.
+An ONNX graph is a list of operations. `Graph` keeps this list, and a `Tensor` is the name of a
+result in it: adding two tensors appends an Add to the list and returns a tensor for its result. So
+formulas look the same here as in the rest of the package. Numbers and NumPy arrays in a formula are
+stored in the graph, in the dtype of the other operand.
 
-Every operation used is one that onnxruntime has in float32 and float64, and all of them are in
-ONNX's operator set 17, of 2022.
+onnxruntime has every operation used here in float32 and float64, and all of them are in ONNX's
+operator set 17, of 2022.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 OPERATORS = 17  # the version of ONNX's operator set
-ML_OPERATORS = 3  # and of its set for machine learning, which has text columns
-_IR_VERSION = 8  # of the file format: that of operator set 17
+ML_OPERATORS = 3  # the version of its set for machine learning, for text columns
+_IR_VERSION = 8  # the version of the file format that belongs to operator set 17
 OUTPUTS = ("probabilities", "label")
 _LARGEST_FILE = 2**31 - 1  # of a protocol buffer
 
@@ -32,10 +33,10 @@ class Graph:
         self._nodes: list[onnx.NodeProto] = []
         self._numbers: dict[tuple[str, float], Tensor] = {}
         self._domains = {"": OPERATORS}
-        self._names: set[str] = set()  # of inputs, which are the user's, and of everything else
+        self._names: set[str] = set()  # of inputs, which the user chose, and of all tensors
 
     def input(self, name: str, dtype: Any, *shape: str | int) -> "Tensor":
-        """What a caller passes in; a dimension that is a text is free."""
+        """Add an input of the graph; a dimension given as a text is free."""
         dtype = np.dtype(dtype)
         if name in ("", *OUTPUTS) or name in self._names:
             raise ValueError(
@@ -47,12 +48,12 @@ class Graph:
         return Tensor(self, name, dtype)
 
     def output(self, name: str, tensor: "Tensor", *shape: str | int) -> None:
-        """What a caller gets back."""
+        """Add an output of the graph."""
         self._nodes.append(helper.make_node("Identity", [tensor.name], [name]))
         self._outputs.append(helper.make_tensor_value_info(name, element_type(tensor.dtype), shape))
 
     def array(self, array: Any, dtype: Any = None) -> "Tensor":
-        """An array kept in the graph."""
+        """An array stored in the graph."""
         array = np.asarray(array, dtype)
         if array.dtype.kind == "U":
             array = array.astype(object)  # ONNX's texts have no length
@@ -61,7 +62,7 @@ class Graph:
         return Tensor(self, name, array.dtype)
 
     def number(self, value: float, dtype: np.dtype) -> "Tensor":
-        """A number kept in the graph, once however often it is used."""
+        """A number stored in the graph, only once if it is used several times."""
         key = (dtype.str, float(value))
         if key not in self._numbers:
             self._numbers[key] = self.array(value, dtype)
@@ -70,15 +71,14 @@ class Graph:
     def apply(
         self, operator: str, *inputs: "Tensor", dtype: Any = None, domain: str = "", **options: Any
     ) -> "Tensor":
-        """The result of one operation, of the first input's dtype unless said otherwise."""
-        return self.apply_split(operator, *inputs, count=1, dtype=dtype, domain=domain, **options)[
-            0
-        ]
+        """The result of one operation; its dtype is that of the first input unless given."""
+        options |= {"count": 1, "dtype": dtype, "domain": domain}
+        return self.apply_split(operator, *inputs, **options)[0]
 
     def apply_split(
         self, operator: str, *inputs: "Tensor", count: int, dtype: Any = None, domain="", **options
     ) -> "list[Tensor]":
-        """The results of an operation that has several."""
+        """The results of an operation with several results."""
         if domain:
             self._domains[domain] = ML_OPERATORS
         names = [self._new_name(operator) for _ in range(count)]
@@ -89,13 +89,13 @@ class Graph:
 
     def _new_name(self, kind: str) -> str:
         number = len(self._names)
-        while (name := f"{kind}_{number}") in self._names:  # a column may be called so
+        while (name := f"{kind}_{number}") in self._names:  # a column may have this name
             number += 1
         self._names.add(name)
         return name
 
     def content(self, name: str, producer: tuple[str, str], metadata: dict[str, str]) -> bytes:
-        """The finished file."""
+        """The content of the ONNX file."""
         graph = helper.make_graph(self._nodes, name, self._inputs, self._outputs, self._arrays)
         domains = [
             helper.make_opsetid(domain, version) for domain, version in self._domains.items()
@@ -185,12 +185,12 @@ class Tensor:
         return self.graph.apply("Transpose", self, perm=[1, 0])
 
     def sum(self, axis: int, keep: bool = True) -> "Tensor":
-        """The sum over one axis, which stays with length 1 or goes."""
+        """The sum over one axis, which is kept with length 1, or dropped."""
         axes = self.graph.array([axis], np.int64)
         return self.graph.apply("ReduceSum", self, axes, keepdims=int(keep))
 
     def mean(self, axis: int) -> "Tensor":
-        """The mean over one axis, which stays with length 1."""
+        """The mean over one axis, which is kept with length 1."""
         return self.graph.apply("ReduceMean", self, axes=[axis], keepdims=1)
 
     def largest(self) -> "Tensor":
@@ -198,7 +198,7 @@ class Tensor:
         return self.graph.apply("ReduceMax", self, keepdims=0)
 
     def applied(self, operator: str) -> "Tensor":
-        """The result of an operation on each number, by ONNX's name of it: "Exp", "Sqrt"."""
+        """The result of an elementwise operation, given by its ONNX name: "Exp", "Sqrt"."""
         return self.graph.apply(operator, self)
 
     def beside(self, other: "Tensor") -> "Tensor":
@@ -214,29 +214,11 @@ class Tensor:
         return self.graph.apply_split("Split", self, count=count, axis=1)
 
 
-def exp(x: Tensor) -> Tensor:
-    """eˣ."""
-    return x.graph.apply("Exp", x)
+def _elementwise(operator: str) -> Callable[[Tensor], Tensor]:
+    return lambda x: x.applied(operator)
 
 
-def log(x: Tensor) -> Tensor:
-    """The natural logarithm."""
-    return x.graph.apply("Log", x)
-
-
-def sqrt(x: Tensor) -> Tensor:
-    """The square root."""
-    return x.graph.apply("Sqrt", x)
-
-
-def absolute(x: Tensor) -> Tensor:
-    """|x|."""
-    return x.graph.apply("Abs", x)
-
-
-def sign(x: Tensor) -> Tensor:
-    """-1, 0 or +1."""
-    return x.graph.apply("Sign", x)
+exp, log, sqrt, absolute, sign = map(_elementwise, ("Exp", "Log", "Sqrt", "Abs", "Sign"))
 
 
 def square(x: Tensor) -> Tensor:

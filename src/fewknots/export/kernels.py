@@ -1,11 +1,11 @@
-"""What a kernel is given to write itself as ONNX operations in float64.
+"""The inputs from which a kernel computes its covariances as ONNX operations in float64.
 
 `kernel.onnx_covariance(inputs)` is k(x, z) for all rows x and points z, `kernel.onnx_diagonal` is
-k(x, x). Both are arithmetic on the tensors of `Inputs`, so a kernel needs no ONNX to be imported.
+k(x, x). Both are arithmetic on the tensors of `Inputs`, so a kernel does not import ONNX.
 
-Squared distances must not be differences of large numbers. Up to 32 inputs they are, where all
-digits are wanted, sums of squared differences, as in `kernels/stationary.py`. Otherwise they are
-|x|² + |z|² - 2xz of centred inputs, as one matrix product in float64, which leaves far more digits
+Squared distances must not be differences of large numbers. With up to 32 inputs, if all digits are
+needed, they are sums of squared differences, as in `kernels/stationary.py`. Otherwise they are
+|x|² + |z|² - 2xz of centred inputs, as one matrix product in float64, which keeps far more digits
 than float32 has.
 """
 
@@ -29,17 +29,17 @@ class Inputs(NamedTuple):
     """Rows and points, standardised, in float64."""
 
     X: Tensor  # N×D
-    Z: Tensor  # M×D, less their mean: so stored, they lose nothing by being far from zero
+    Z: Tensor  # M×D, minus their mean: so float32 loses no digits if they are far from zero
     centre: Float[np.ndarray, "1 D"]  # their mean
     shape: tuple[int, int]  # of Z
-    exact: bool  # whether squared distances shall have all digits
+    exact: bool  # whether squared distances need all digits
 
     def points(self) -> Tensor:
-        """The points as they are."""
+        """The points, not centred."""
         return self.Z + self.centre
 
     def chosen(self, columns: tuple[int, ...] | None) -> "Inputs":
-        """Some of the columns; with None, all."""
+        """These columns; None means all."""
         if columns is None:
             return self
         X, Z = (tensor.take_columns(columns) for tensor in (self.X, self.Z))
@@ -47,7 +47,7 @@ class Inputs(NamedTuple):
         return self._replace(X=X, Z=Z, centre=self.centre[:, list(columns)], shape=shape)
 
     def mapped(self, function: Callable[[Tensor], Tensor], n_inputs: int) -> "Inputs":
-        """Functions of the inputs in their place, `n_inputs` of them."""
+        """The inputs replaced by a function of them with `n_inputs` columns."""
         X, Z = function(self.X), function(self.points())
         centre = np.zeros((1, n_inputs))
         return self._replace(X=X, Z=Z, centre=centre, shape=(self.shape[0], n_inputs))
@@ -61,11 +61,11 @@ class Inputs(NamedTuple):
             rows, points = x.columns(n_inputs), z.columns(n_inputs)
             total = square(rows[0] - points[0].transposed())
             for row, point in zip(rows[1:], points[1:], strict=True):
-                total = total + square(row - point.transposed())  # two N×M arrays at a time, not D
+                total = total + square(row - point.transposed())  # two N×M arrays in memory, not D
             return total
         of_rows = side_by_side(x, square(x).sum(axis=1), _ones(x))
         of_points = side_by_side(-2.0 * z, _ones(z), square(z).sum(axis=1))
-        return (of_rows @ of_points.transposed()).maximum(0.0)  # rounding alone can go below zero
+        return (of_rows @ of_points.transposed()).maximum(0.0)  # rounding can make it negative
 
     def per_input(self, parameter: Any) -> Float[np.ndarray, "1 D"]:
         """A parameter of the kernel as a row, one value for each input."""
@@ -86,7 +86,7 @@ def _ones(x: Tensor) -> Tensor:
 
 
 def check_hooks(kernel: Kernel, points: Float[np.ndarray, "M D"]) -> None:
-    """Refuse hooks that compute another kernel than `kernel` does, as inherited ones may."""
+    """Raise an error if the ONNX hooks compute another kernel, as inherited hooks may do."""
     some = points[:_CHECKED_POINTS].astype(np.float64)
     with computing_in(np.dtype(np.float64)):
         wanted = [np.asarray(kernel(some, some)), np.asarray(kernel.diagonal(some))[:, None]]

@@ -1,7 +1,7 @@
-r"""From the latent function's marginals to probabilities, as ONNX operations in float64.
+r"""From marginals of the latent function to probabilities, as ONNX operations in float64.
 
-There is little to compute here, a few hundred operations a row beside the posterior's M², so both
-precisions of a model share it. It repeats `likelihoods/bernoulli.py`: see there for the formulas.
+This takes a few hundred operations per row, against M² for the posterior, so float32 models use it
+too. It repeats `likelihoods/bernoulli.py`: see there for the formulas.
 """
 
 import math
@@ -30,7 +30,7 @@ def probabilities(link: str, mean: Tensor, variance: Tensor) -> tuple[Tensor, Te
 
 
 def _normal_tails(z: Tensor) -> tuple[Tensor, Tensor]:
-    """1 - Φ(z) and Φ(z), each to all its digits: onnxruntime's own Erf has seven."""
+    """1 - Φ(z) and Φ(z), each with all digits: onnxruntime's own Erf has only seven."""
     t = absolute(z) * math.sqrt(0.5)
     p = (t - ERFCX_CENTRE) / (t + ERFCX_CENTRE)
     total = p * ERFCX_COEFFICIENTS[-1] + ERFCX_COEFFICIENTS[-2]
@@ -49,9 +49,9 @@ def _expected_logistic(mean: Tensor, variance: Tensor) -> Tensor:
 
 
 def _expected_tilted(tilt: Tensor, mean: Tensor, sigma: Tensor) -> Tensor:
-    """E[e⁻ᵗᶠ s(f)] by the rule that `quadrature.expect` takes for the largest σ of the batch.
+    """E[e⁻ᵗᶠ s(f)] by the rule that `quadrature.expect` uses for the largest σ of the batch.
 
-    Nodes are along a first axis; both rules are evaluated, and one is used.
+    The first axis runs over nodes. Both rules are evaluated, and one is used.
     """
 
     def average(f: Tensor, weight: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ def _expected_tilted(tilt: Tensor, mean: Tensor, sigma: Tensor) -> Tensor:
         values = exp(log_logistic - tilt * f)
         return (weight * values).sum(axis=0, keep=False) / weight.sum(axis=0, keep=False)
 
-    # A row that holds NaN stays out of it: it must not decide for others.
+    # Ignore rows with NaN: they must not decide for other rows.
     largest = where(sigma > 0.0, sigma, sigma.graph.number(0.0, sigma.dtype)).largest().maximum(0.0)
     hermite = average(mean + sigma * HERMITE_NODES[:, None, None], _column(HERMITE_WEIGHTS, mean))
     trapezoid = average(*_stretched_trapezoid(mean, sigma, largest))
@@ -67,7 +67,7 @@ def _expected_tilted(tilt: Tensor, mean: Tensor, sigma: Tensor) -> Tensor:
 
 
 def _stretched_trapezoid(mean: Tensor, sigma: Tensor, largest: Tensor) -> tuple[Tensor, Tensor]:
-    """Nodes and weights, as many as the largest σ needs."""
+    """Nodes and weights; their number depends on the largest σ."""
     floor = 4.0 * float(np.finfo(np.float64).eps) ** 0.5
     sigma = sigma.maximum((1.0 + absolute(mean)) * floor)
     width = _asinh(largest * (REACH / STRETCH))

@@ -1,12 +1,11 @@
-r"""One file with named arrays and a JSON header: safetensors, sealed with a checksum.
+r"""One file with named arrays and a JSON header: safetensors with a checksum.
 
-A safetensors file is an eight-byte length, a JSON text that gives each array's dtype, shape and
-place, then the arrays. Its metadata has one entry of ours, "fewknots": another JSON text with the
-caller's header and a SHA-256 of that header and all arrays, so that an edited or damaged file is
-noticed. Nothing in the file is ever executed.
+A safetensors file is an eight-byte length, a JSON text with each array's dtype, shape and position,
+then the arrays. Its metadata has one entry of ours, "fewknots": another JSON text with the caller's
+header and a SHA-256 of that header and all arrays, so that an edited or damaged file is detected.
+Nothing in the file is ever executed.
 
-A file appears whole or not at all: it is written beside its final name, flushed to disk, and
-moved there.
+Writing is atomic: a temporary file in the same folder is written, flushed to disk and renamed.
 """
 
 import hashlib
@@ -25,7 +24,7 @@ from safetensors.numpy import load as parse_arrays
 from safetensors.numpy import save as serialise_arrays
 
 from ..exceptions import ModelFileError
-from ..stopping import removed_if_cut_off
+from ..stopping import removed_on_forced_exit
 
 _KEY = "fewknots"
 _LARGEST_HEADER = 64 * 2**20
@@ -55,12 +54,12 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
 
 
 def as_read(header: Header) -> Header:
-    """The header as `read` will give it."""
+    """The header as `read` will return it."""
     return json.loads(json.dumps(header, allow_nan=False))
 
 
 def _check_readable(path: str | os.PathLike[str], content: bytes, header: Header) -> None:
-    """What `read` would refuse is not written. (Its arrays are what they are.)"""
+    """Raise an error if `read` would not accept the header that is to be written."""
     length = int.from_bytes(content[:_LENGTH_BYTES], "little")
     try:
         sealed, _ = _sealed_header(path, content[_LENGTH_BYTES : _LENGTH_BYTES + length])
@@ -81,12 +80,12 @@ def _check_readable(path: str | os.PathLike[str], content: bytes, header: Header
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A new file to write to, which becomes `path` when the block ends well, and else vanishes."""
+    """A temporary file to write to. It replaces `path` at the end; on an error it is deleted."""
     target = Path(path)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     temporary = Path(name)
     try:
-        with removed_if_cut_off(temporary):
+        with removed_on_forced_exit(temporary):
             yield temporary
             os.fsync(handle)
             os.chmod(temporary, 0o666 & ~_umask())
@@ -101,8 +100,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
     """The header and arrays of a file that `write` wrote; anything else is a ModelFileError.
 
-    Sizes are checked before anything of that size is read, so a file costs a few times its own
-    length of memory, and a header of `_LARGEST_HEADER` bytes the most that headers can cost.
+    Sizes are checked before that much memory is used: reading needs at most a few times the length
+    of the file, and headers are at most `_LARGEST_HEADER` bytes long.
     """
     content, sealed = _checked_content(path)
     try:
@@ -121,7 +120,7 @@ def read(path: str | os.PathLike[str]) -> tuple[Header, Arrays]:
 
 
 def _checked_content(path: str | os.PathLike[str]) -> tuple[bytes, dict[str, Any]]:
-    """The whole file and our part of its header, once its header fits the file's length."""
+    """The whole file and our part of its header, after checking the sizes in the header."""
     try:
         if Path(path).exists() and not Path(path).is_file():
             raise ModelFileError(f"{path} is not a file but a folder, a pipe or a device.")
@@ -150,7 +149,7 @@ def _checked_content(path: str | os.PathLike[str]) -> tuple[bytes, dict[str, Any
 
 
 def _sealed_header(path: str | os.PathLike[str], text: bytes) -> tuple[dict[str, Any], int]:
-    """Our part of the safetensors header and where the arrays end, trusting nothing in it."""
+    """Our part of the safetensors header and the end of the arrays; nothing in it is trusted."""
     foreign = ModelFileError(f"{path} is not a fewknots model file.")
     try:
         entries = _parsed(text.decode())
@@ -167,7 +166,7 @@ def _sealed_header(path: str | os.PathLike[str], text: bytes) -> tuple[dict[str,
 
 
 def _parsed(text: str) -> Any:
-    """JSON, of few enough parts that its objects take little more memory than its text."""
+    """Parse JSON, with a limit on its parts: small objects need far more memory than their text."""
     if text.count("[") + text.count("{") > _MOST_PARTS or text.count(",") > _MOST_VALUES:
         raise ValueError("too many parts")
     return json.loads(text, parse_constant=_no_constant)
@@ -178,7 +177,7 @@ def _no_constant(name: str) -> Any:
 
 
 def shown(value: Any) -> str:
-    """What a message quotes from a file: its `repr`, cut short."""
+    """A value from a file for an error message: its `repr`, shortened."""
     return _QUOTE.repr(value)
 
 
@@ -192,7 +191,7 @@ def _digest(header: Header, arrays: Arrays) -> str:
 
 
 def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
+    """The umask of the process, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

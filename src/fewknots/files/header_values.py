@@ -1,8 +1,8 @@
-"""Arguments, kernels, likelihoods and small arrays as JSON, and back with nothing taken on trust.
+"""Arguments, kernels, likelihoods and small arrays to JSON, and back; nothing in a file is trusted.
 
-Kernels and likelihoods are looked up by name in tables of classes, fewknots' own and those that the
-user passes to `load`, and dtypes must be ones that this module writes.
-What a file says about sizes is compared with what it holds before anything of that size is made.
+Kernels and likelihoods are looked up by name in tables of classes (those of fewknots and those that
+the user passes to `load`), and only dtypes that this module writes are accepted. Sizes given in a
+file are compared with its contents before memory of that size is used.
 """
 
 import math
@@ -23,10 +23,10 @@ from .container import shown
 
 _OWN_KERNELS = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
 _OWN_LIKELIHOODS = {cls.__name__: cls for cls in LIKELIHOODS.values()}
-_MOST_KERNEL_PARTS = 100  # sums and products included: they nest, and so do calls
+_MOST_KERNEL_PARTS = 100  # including sums and products: nested kernels mean nested calls
 _DATE_DTYPE = re.compile(r"<[mM]8\[\d{0,4}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 _ARRAY_DTYPE = re.compile(rf"\|b1|[<|][iu][1248]|<f[248]|<U\d{{1,6}}|object|{_DATE_DTYPE.pattern}")
-_LARGEST_ARRAY = 256 * 2**20  # bytes: what the longest header of the shortest numbers makes
+_LARGEST_ARRAY = 256 * 2**20  # bytes; the longest header with the shortest numbers gives this
 
 
 class KnownClasses(NamedTuple):
@@ -40,7 +40,7 @@ class KnownClasses(NamedTuple):
 
 
 def encode_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Constructor arguments as JSON, without those that are not part of a model."""
+    """Constructor arguments as JSON, except arguments that are not part of a model."""
     encoded = {}
     for name, value in arguments.items():
         if name == "callback":
@@ -54,7 +54,7 @@ def encode_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def encode_kernel(kernel: Kernel) -> dict[str, Any]:
-    """A kernel's class and fields."""
+    """A kernel as JSON: its class and its fields."""
     if (parts := _count_parts(kernel)) > _MOST_KERNEL_PARTS:
         raise ValueError(
             f"a kernel of {parts} parts cannot be saved: {_MOST_KERNEL_PARTS} is the most."
@@ -75,7 +75,7 @@ def encode_likelihood(likelihood: Likelihood) -> dict[str, Any]:
 def known_classes(
     kernels: Iterable[type[Kernel]] = (), likelihoods: Iterable[type[Likelihood]] = ()
 ) -> KnownClasses:
-    """Fewknots' own classes and these by their names, each of which must mean one class."""
+    """Tables from names to classes: those of fewknots and the given ones. Names must be unique."""
     return KnownClasses(
         _with_names("kernel", _OWN_KERNELS, kernels, Kernel),
         _with_names("likelihood", _OWN_LIKELIHOODS, likelihoods, Likelihood),
@@ -98,7 +98,7 @@ def _with_names(what: str, own: Mapping[str, Any], others: Iterable[Any], base: 
 
 
 def classes_in(kernel: Any) -> set[type[Kernel]]:
-    """The classes of a kernel and of its inner kernels; none for a text or a number."""
+    """The classes of a kernel and of its inner kernels; empty for a text or a number."""
     if not isinstance(kernel, Kernel):
         return set()
     inner = kernel.get_params(deep=False).values()
@@ -106,12 +106,12 @@ def classes_in(kernel: Any) -> set[type[Kernel]]:
 
 
 def encode_array(array: np.ndarray) -> dict[str, Any]:
-    """An array of labels or numbers, by its dtype, shape and values."""
+    """An array of labels or numbers as JSON: dtype, shape and values."""
     dtype = "object" if array.dtype == object else array.dtype.newbyteorder("<").str
     if not _ARRAY_DTYPE.fullmatch(dtype):
         raise ValueError(f"an array of dtype {array.dtype} cannot be saved in a model file.")
     values = array.ravel().tolist()
-    if array.dtype.kind in "mM":  # in its units since 1970, which Python's dates do not have
+    if array.dtype.kind in "mM":  # as integers: Python's dates do not have all of NumPy's units
         values = array.ravel().astype(np.int64).tolist()
     if not _are_plain(values):
         raise ValueError(
@@ -122,7 +122,7 @@ def encode_array(array: np.ndarray) -> dict[str, Any]:
 
 
 def _encode(value: Any) -> Any:
-    """JSON for what constructor arguments may be; other things say so by name."""
+    """A constructor argument as JSON; values that JSON lacks become a dict with one named entry."""
     if isinstance(value, Kernel):
         return {"kernel": encode_kernel(value)}
     if isinstance(value, Likelihood):
@@ -140,16 +140,16 @@ def _encode(value: Any) -> Any:
     return {"array": encode_array(np.asarray(value))}
 
 
-# --- and back -------------------------------------------------------------------------------------
+# --- from JSON ------------------------------------------------------------------------------------
 
 
 def decode_arguments(encoded: dict[str, Any], known: KnownClasses) -> dict[str, Any]:
-    """Constructor arguments as they were."""
+    """Constructor arguments from JSON."""
     return {name: _decode(value, known) for name, value in encoded.items()}
 
 
 def decode_kernel(encoded: Any, known: KnownClasses) -> Kernel:
-    """A kernel whose parts are kernels; its parameters are still to be checked."""
+    """A kernel from JSON. Its parameters are not checked yet: see `check_fitted`."""
     if _count_encoded_parts(encoded) > _MOST_KERNEL_PARTS:
         raise ModelFileError(f"its kernel has more than {_MOST_KERNEL_PARTS} parts.")
     cls = _class_of("kernel", encoded["class"], known.kernels)
@@ -186,7 +186,7 @@ def _class_of(what: str, name: Any, known: Mapping[str, Any]) -> Any:
 
 
 def decode_array(encoded: dict[str, Any]) -> np.ndarray:
-    """An array whose values are as many as its shape says."""
+    """An array from JSON, with the number of values that its shape demands."""
     dtype, shape, values = encoded["dtype"], encoded["shape"], encoded["values"]
     if not _ARRAY_DTYPE.fullmatch(dtype):
         raise ModelFileError(f"unknown dtype {shown(dtype)}.")
@@ -202,7 +202,7 @@ def decode_array(encoded: dict[str, Any]) -> np.ndarray:
 
 
 def check_fitted(kernel: Kernel, n_features: int) -> None:
-    """Every parameter of the kernel is there: positive numbers, one or one for each input."""
+    """Check that every parameter is present and positive: one number, or one for each input."""
     for name, role in kernel.roles.items():
         value, label = getattr(kernel, name), f"{type(kernel).__name__}.{name}"
         if isinstance(value, Kernel):
@@ -216,14 +216,14 @@ def check_fitted(kernel: Kernel, n_features: int) -> None:
 
 
 def named(what: str, name: Any, known: Mapping[str, Any]) -> Any:
-    """The class of that name, out of a fixed table."""
+    """Look up a name in a fixed table."""
     if not isinstance(name, str) or name not in known:
         raise ModelFileError(f"this fewknots has no {what} {shown(name)}.")
     return known[name]
 
 
 def value_of(mapping: Any, name: str, kind: type) -> Any:
-    """A value that must be there and of that type; a float must be finite."""
+    """A value that must be present and of this type; a float must be finite."""
     value = mapping[name]
     if type(value) is not kind or (isinstance(value, float) and not math.isfinite(value)):
         raise ModelFileError(f"its {name} is {shown(value)}, not a {kind.__name__}.")
@@ -250,7 +250,7 @@ def _decode(encoded: Any, known: KnownClasses) -> Any:
 
 
 def _decode_key(encoded: Any) -> Any:
-    """A label to which something belongs; a date is written as an array without axes."""
+    """A key of a dict argument (a label); dates are stored as arrays with zero axes."""
     if isinstance(encoded, dict) and "array" in encoded:
         array = decode_array(encoded["array"])
         if array.ndim == 0:
@@ -270,7 +270,7 @@ def _count_parts(kernel: Kernel) -> int:
 
 
 def _count_encoded_parts(encoded: Any) -> int:
-    """How many kernels are in a kernel, in a loop: a file may have nested them deeply."""
+    """Number of kernels in an encoded kernel; a loop, as a file may nest them deeply."""
     count, waiting = 0, [encoded]
     while waiting and count <= _MOST_KERNEL_PARTS:
         kernel = waiting.pop()

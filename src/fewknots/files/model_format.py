@@ -1,8 +1,7 @@
-"""A model as one file: its format version, and every failure in words.
+"""A model as one file: its format version, and a clear message for every failure.
 
-container.py says what such a file is made of. Which models there are is not known here: whoever
-writes or reads one brings `restore`, which makes a model of a header and arrays and trusts nothing
-in them.
+container.py defines the file format. This module does not know the kinds of models: the caller
+passes `restore`, which makes a model from a header and arrays and trusts nothing in them.
 """
 
 from collections.abc import Callable
@@ -33,7 +32,7 @@ Restore = Callable[[Header, Arrays], Any]
 def write(
     path: str | PathLike[str], cls: type, header: Header, arrays: Arrays, restore: Restore
 ) -> None:
-    """Write a model of class `cls`; one that `read` would refuse is refused now, in its words."""
+    """Write a model of class `cls`; raise an error now if `read` could not load it."""
     header = {"format": FORMAT_VERSION, "fewknots": __version__} | header
     arrays = {name: np.asarray(array) for name, array in arrays.items()}
     try:
@@ -46,7 +45,7 @@ def write(
 
 
 def read(path: str | PathLike[str], restore: Restore) -> Any:
-    """The model in a file; a file that holds none is a `ModelFileError` that says why."""
+    """The model in a file; a `ModelFileError` says why a file holds no model."""
     header, arrays = container.read(path)
     version = header.get("format")
     if not isinstance(version, int) or version < 1:
@@ -64,7 +63,7 @@ def read(path: str | PathLike[str], restore: Restore) -> Any:
 
 
 def checked_array(arrays: Arrays, name: str, dtype, shape, complete: bool = True) -> np.ndarray:
-    """An array that must be there, of that dtype and shape; if `complete`, of finite numbers."""
+    """An array that must have this dtype and shape and, if `complete`, only finite numbers."""
     array = arrays[name]
     if array.dtype != dtype or array.shape != shape:
         raise ModelFileError(

@@ -1,15 +1,15 @@
 """Covariance functions, and their sums and products.
 
-All parameters are positive, and learned from where they start. A parameter can also be kept as it
-is, kept within a range, or given a prior:
+All parameters are positive. They are learned, and training starts at the given values. A parameter
+can also be fixed, bounded, or given a prior:
 
     RBF(lengthscale=Fixed(2.0))
     RBF(lengthscale=Bounded(0.1, 10.0)) + Constant(variance=Fixed(1.0))
     Periodic(period=LogNormal(median=1.0, spread=0.1), lengthscale=Bounded(0.5, 5.0, start=1.0))
 
-They are in the units that the kernel sees: with `standardize=True`, standard deviations of the
-inputs. All ways of training keep to them. A fit's `kernel_` holds the numbers that were found, its
-`log_evidence_` and `evidence_gradient_` are those of the evidence without the priors.
+Parameters are in the units of the kernel's inputs: with `standardize=True`, in standard deviations.
+All trainers respect these constraints. After a fit, `kernel_` holds the learned numbers;
+`log_evidence_` and `evidence_gradient_` do not include the priors.
 """
 
 from ..numerics.fields import column_choice, positive, setting

@@ -1,14 +1,14 @@
-"""What every kernel is: a covariance, its diagonal, parameters, and scikit-learn's `get_params` /
-`set_params`.
+"""Base class of kernels: covariance matrix, diagonal, parameters, `get_params` and `set_params`.
 
 A kernel is a small dataclass and a JAX pytree. Its leaves are its learned parameters, all positive,
 so `jax.tree.map(jnp.log, kernel)` is the same kernel in the unconstrained coordinates that the
-optimisers work in. What each field is, numerics/fields.py says. A parameter left at None is chosen
-from the data by `prepared`; one may also be fixed, bounded or have a prior (constraints.py).
+optimisers use. numerics/fields.py defines the kinds of fields. A parameter that is None gets its
+value from the data, in `prepared`. A parameter may also be fixed, bounded or have a prior
+(constraints.py).
 
-A kernel must say its matrix (`__call__`) and its diagonal. The other methods are hooks with a
-default, for those who use kernels: training and the neighbour search (`input_scale`), explanations
-(`moved`) and ONNX (`onnx_covariance`, `onnx_diagonal`). docs/extending.md shows one from outside.
+A kernel must implement its matrix (`__call__`) and its diagonal. The other methods are hooks with a
+default: for training and the neighbour search (`input_scale`), for explanations (`moved`) and for
+ONNX (`onnx_covariance`, `onnx_diagonal`). docs/extending.md shows how to write a kernel.
 """
 
 import dataclasses
@@ -74,17 +74,17 @@ class Kernel:
     # --- hooks ------------------------------------------------------------------------------------
 
     def input_scale(self) -> Float[AnyArray, "..."] | None:
-        """The distance over which the function bends, per chosen input; None if it has none.
+        """The distance over which functions change, for each chosen input; None if there is none.
 
-        Neighbours are searched in units of it, and inducing points are moved in units of it.
+        The neighbour search and the steps of inducing points use it as their unit.
         """
         return None
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
-        """What `explain.kernel_relevance` asks: covariances of rows a step apart.
+        """Covariances of rows that are one step apart, for `explain.kernel_relevance`.
 
-        `mean` and `step` are mean and standard deviation of the rows. By default the row is the
-        mean, which is exact for every kernel of differences.
+        `mean` and `step` are mean and standard deviation of the rows. The default takes x = mean,
+        which is exact for every stationary kernel.
         """
         there = jnp.asarray(mean + np.diag(step))
         here = jnp.asarray(mean[None])
@@ -93,7 +93,7 @@ class Kernel:
         return Moved(still, across, np.asarray(self.diagonal(there), np.float64))
 
     def onnx_covariance(self, inputs: Any) -> Any:
-        """The N×M matrix of k(x_n, z_m) as operations of ONNX (`inputs`: export/kernels.py)."""
+        """The N×M matrix k(x_n, z_m) as ONNX operations (`inputs`: see export/kernels.py)."""
         raise TypeError(no_onnx(self, "onnx_covariance"))
 
     def onnx_diagonal(self, inputs: Any) -> Any:
@@ -103,19 +103,19 @@ class Kernel:
     # --- fields -----------------------------------------------------------------------------------
 
     def parts(self) -> "list[Kernel]":
-        """The kernels without inner kernels that this one is made of, in their order."""
+        """The elementary kernels of which this sum or product consists, in order."""
         inner = [v for v in self.get_params(deep=False).values() if isinstance(v, Kernel)]
         return [part for kernel in inner for part in kernel.parts()] if inner else [self]
 
     def chosen(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, "N d"]:
-        """The columns of A that this kernel looks at."""
+        """The columns of A that this kernel uses."""
         if self.columns is None:
             return A
         numbers = column_choices.checked(self._label("columns"), self.columns, A.shape[1])
         return A[:, np.asarray(numbers)]
 
     def numbered(self, names: Sequence[str]) -> "Kernel":
-        """A copy whose columns, chosen by these names, are chosen by number."""
+        """A copy that chooses its columns by number instead of by name."""
         values = self.get_params(deep=False)
         for name, value in values.items():
             if isinstance(value, Kernel):
@@ -126,9 +126,9 @@ class Kernel:
         return type(self)(**values)
 
     def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
-        """A copy with every field checked and every parameter a float array, ready to be optimised.
+        """A copy for training: every field is checked, every parameter is a float array.
 
-        `spread` is each input's standard deviation: what is None gets its value from it.
+        `spread` is the standard deviation of each input; parameters that are None start from it.
         """
         ready: dict[str, Any] = {}
         own_spread = spread
@@ -205,7 +205,7 @@ class Kernel:
         return Product(as_kernel(other), self)
 
     def __repr__(self) -> str:
-        """Only what differs from the defaults, arrays in four digits."""
+        """Only fields that differ from their defaults, arrays with four digits."""
         shown = []
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
@@ -215,7 +215,7 @@ class Kernel:
 
 
 def no_onnx(kernel: Kernel, hook: str) -> str:
-    """The message of a kernel without a hook for ONNX."""
+    """Error message for a kernel without this ONNX hook."""
     name = type(kernel).__name__
     return f"ONNX export does not know the kernel {name}: the class has no method `{hook}`."
 

@@ -1,4 +1,4 @@
-"""Kernels over chosen columns: names to numbers, and what such a kernel says about all inputs."""
+"""Kernels over chosen columns: names to numbers, and values per column to values per input."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def listed(label: str, columns: Any) -> tuple[int | str, ...]:
-    """The choice as a tuple of names or numbers, none of them twice."""
+    """The choice as a tuple of different names or numbers."""
     if isinstance(columns, str | bytes) or np.ndim(columns) != 1 or len(columns) == 0:
         raise ValueError(
             f"{label} must be a list of column names or numbers, as in ['age', 'income'] or "
@@ -31,7 +31,7 @@ def listed(label: str, columns: Any) -> tuple[int | str, ...]:
 
 
 def numbered(label: str, columns: Any, names: Sequence[str]) -> tuple[int, ...]:
-    """The choice as numbers of the columns that have these names."""
+    """The choice as column numbers; `names` are the names of all columns."""
     known = {name: place for place, name in enumerate(names)}
     unknown = [c for c in listed(label, columns) if isinstance(c, str) and c not in known]
     if unknown:
@@ -43,7 +43,7 @@ def numbered(label: str, columns: Any, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def checked(label: str, columns: Any, n_inputs: int) -> tuple[int, ...]:
-    """The choice as numbers of columns that are there."""
+    """The choice as column numbers, each of which is checked to exist."""
     for column in (plain := listed(label, columns)):
         if isinstance(column, str):
             raise ValueError(
@@ -60,9 +60,9 @@ def checked(label: str, columns: Any, n_inputs: int) -> tuple[int, ...]:
 def over_inputs(
     kernel: "Kernel", values: Float[AnyArray, "..."], n_inputs: int, elsewhere: Any
 ) -> Float[AnyArray, " D"]:
-    """Values that belong to the columns a kernel looks at, as one for each of all inputs.
+    """Expand values for a kernel's chosen columns to one value for each input.
 
-    elsewhere : the value of the inputs that it does not look at, one or one for each input.
+    elsewhere : value for the other inputs, a single number or one for each input.
     """
     xp = jnp if isinstance(values, jax.Array) else np
     if kernel.columns is None:
@@ -77,10 +77,10 @@ def over_inputs(
 def scale_of_inputs(
     kernel: "Kernel", n_inputs: int, elsewhere: float
 ) -> Float[AnyArray, "..."] | None:
-    """The distance over which functions bend along each input; None if no part says so.
+    """`input_scale` of a sum or product, for each input; None if no part has one.
 
-    Of several parts the first that looks at an input decides; `elsewhere` is the scale of inputs
-    that no such part looks at. A single number means that all inputs are alike.
+    If several parts use an input, the first one decides. `elsewhere` is the scale of inputs that no
+    such part uses. A single number holds for all inputs.
     """
     found = None
     for part in reversed(kernel.parts()):

@@ -27,13 +27,13 @@ KERNELS: dict[str, type[Kernel]] = {
 
 
 class Pair(Kernel):
-    """Two kernels and a way to join them; parameters are reached as `k1__...`, `k2__...`."""
+    """Two kernels and a way to combine them; their parameters are `k1__...`, `k2__...`."""
 
     k1: Any
     k2: Any
 
     def joined(self, one: Any, other: Any) -> Any:
-        """What the values of the two kernels make together."""
+        """Combine the values of the two kernels."""
         raise NotImplementedError
 
     def __call__(
@@ -45,7 +45,7 @@ class Pair(Kernel):
         return self.joined(self.k1.diagonal(A), self.k2.diagonal(A))
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
-        """For a product this takes its factors as independent."""
+        """For a product this assumes that its factors are independent."""
         both = zip(self.k1.moved(step, mean), self.k2.moved(step, mean), strict=True)
         return Moved(*(self.joined(one, other) for one, other in both))
 
@@ -77,9 +77,9 @@ class Product(Pair):
 
 
 def as_kernel(value: Any, names: Iterable[str] | None = None) -> Kernel:
-    """The kernel that a kernel, a number (a constant) or a text such as "rbf + linear" means.
+    """Convert a kernel, a number (a constant) or a text such as "rbf + linear" to a kernel.
 
-    names : of the columns; a kernel's choice of columns by name becomes one by number.
+    names : column names, to convert a kernel's choice of columns by name to numbers.
     """
     if isinstance(value, Kernel):
         return value if names is None else value.numbered(list(names))

@@ -1,12 +1,12 @@
-"""What a user may say about a kernel's parameter beside where it starts.
+"""Constraints on a kernel's parameters.
 
-    RBF(lengthscale=Fixed(2.0))                          it is 2, and not learned
-    RBF(lengthscale=Bounded(0.1, 10.0))                  it is learned, and stays between them
-    RBF(lengthscale=LogNormal(median=1.0, spread=0.5))   it is learned, and has a prior
+    RBF(lengthscale=Fixed(2.0))                          2, not learned
+    RBF(lengthscale=Bounded(0.1, 10.0))                  learned, stays between 0.1 and 10
+    RBF(lengthscale=LogNormal(median=1.0, spread=0.5))   learned, with a prior
 
-Each stands where the number would stand, for a parameter with one value for each input too, and
-holds for all of them. `Kernel.prepared` puts a number in its place; what it says of training,
-training/constraints.py knows.
+A constraint is given in place of the number. If the parameter has one value for each input, it
+holds for all of them. `Kernel.prepared` replaces it by the number at which training starts;
+training/constraints.py applies it during training.
 """
 
 import sys
@@ -15,25 +15,25 @@ from typing import Any
 
 import numpy as np
 
-_LEAST_SPREAD = 1e-6  # below the rounding of logarithms in float32
+_LEAST_SPREAD = 1e-6  # about the rounding error of logarithms in float32
 Numbers = float | tuple[float, ...]
 
 
 class Constraint:
-    """What training knows of a parameter: its range, and a prior for its logarithm."""
+    """The range of a parameter, and a Gaussian prior for its logarithm."""
 
     @property
     def range(self) -> tuple[Numbers, Numbers]:
-        """The lowest and the highest value."""
+        """Lowest and highest value."""
         return 0.0, np.inf
 
     @property
     def prior(self) -> tuple[float, float]:
-        """The median, and one over the variance of the logarithm; 0 says nothing."""
+        """Median, and precision of the logarithm (1 / variance); precision 0 means no prior."""
         return 1.0, 0.0
 
     def begin(self, default: Any) -> Any:
-        """Where training starts, if `default` is where it would without a constraint."""
+        """Start of training; `default` is the start without a constraint."""
         raise NotImplementedError
 
 
@@ -67,7 +67,7 @@ class Bounded(Constraint):
     """A parameter that is learned and stays within a range, both ends included.
 
     low, high : positive numbers.
-    start : a number between them; None is the kernel's own start, moved into the range.
+    start : a number between them; None means the kernel's default start, moved into the range.
     """
 
     low: Any
@@ -102,13 +102,13 @@ class Bounded(Constraint):
 class LogNormal(Constraint):
     """A parameter θ that is learned, with the prior log θ ~ N(log median, spread²).
 
-    Training adds -½ ((log θ - log median) / spread)² to what it maximises: the density of log θ,
-    in which it searches, so that a wide prior changes nothing.
+    Training adds -½ ((log θ - log median) / spread)² to its objective. This is the density of log θ
+    (not of θ), the coordinate that the optimiser uses, so that a wide prior changes nothing.
 
     median : positive number.
     spread : positive number, the standard deviation of log θ. With 0.5, θ is between 0.37 and 2.7
         times the median with a probability of 95%.
-    start : positive number; None is the median.
+    start : positive number; None means the median.
     """
 
     median: Any

@@ -1,4 +1,4 @@
-"""Kernels without distance: a constant, linear functions, and polynomials."""
+"""Kernels that are not functions of a distance: constant, linear, polynomial."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class Linear(Kernel):
     variance : positive number, one per input, or None (from the data: 1/D over each input's
         own variance, so that k(a, a) is about 1).
     ard : one variance per input, or a single one for all.
-    columns : names or numbers of the inputs that it looks at, or None for all.
+    columns : names or numbers of the inputs that it uses, or None for all.
     """
 
     variance: Any = positive(None, one_per_input="ard", start=_one_over_squares, unit=-2)
@@ -43,7 +43,7 @@ class Linear(Kernel):
         return 1.0 / A.shape[1] if self.variance is None else self.variance
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
-        """E x_d² = s_d² + m_d², the mean over the rows and not the value at their mean."""
+        """Uses E x_d² = s_d² + m_d², a mean over the rows, not the value at the mean row."""
         variance = over_inputs(self, np.asarray(self.variance, np.float64), len(step), 0.0)
         still = np.sum(variance * (np.square(step) + np.square(mean))) * np.ones(len(step))
         lean = variance * step * mean
@@ -52,8 +52,8 @@ class Linear(Kernel):
     def onnx_covariance(self, inputs: Any) -> Any:
         inputs = inputs.chosen(self.columns)
         weighted, points = inputs.X * inputs.per_input(self.variance), inputs.points().transposed()
-        # With one input the variance is a single factor, which onnxruntime would move into the
-        # matrix product, where it is rounded to float32.
+        # With one input the variance is a single factor. onnxruntime would move it into the matrix
+        # product and round it to float32 there.
         return weighted * points if inputs.shape[1] == 1 else weighted @ points
 
     def onnx_diagonal(self, inputs: Any) -> Any:
@@ -64,7 +64,7 @@ class Linear(Kernel):
 class Polynomial(Linear):
     """k(a, b) = (Σ_d variance_d a_d b_d + offset)^degree: polynomials up to that degree.
 
-    offset : positive number; the smaller, the more the highest power prevails.
+    offset : positive number; the smaller it is, the more the highest power dominates.
     degree : whole number, not learned. With 1 it is a Linear kernel plus a Constant.
     """
 
@@ -80,7 +80,7 @@ class Polynomial(Linear):
         return (super().diagonal(A) + self.offset) ** self.degree
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
-        """From the linear part's means: E(l + c)^degree taken as (E l + c)^degree."""
+        """Approximates E(l + c)^degree by (E l + c)^degree, where l is the linear kernel."""
         return Moved(
             *((part + float(self.offset)) ** self.degree for part in super().moved(step, mean))
         )
@@ -93,7 +93,7 @@ class Polynomial(Linear):
 
 
 def _power(x: Any, degree: int) -> Any:
-    """x^degree by products: a power of a negative number is what ONNX leaves open."""
+    """x^degree by products: ONNX does not define powers of negative numbers."""
     result = x
     for _ in range(degree - 1):
         result = result * x

@@ -1,13 +1,13 @@
-r"""The periodic kernel: functions that repeat themselves.
+r"""The periodic kernel: functions that repeat.
 
-Wind each input around a circle of circumference `period`: u(x) = (cos 2πx/p, sin 2πx/p). Two points
-on it are |u(a) - u(b)| = 2 |sin(π(a - b)/p)| apart, so an RBF kernel of u is
+Map each input to a point on a circle: u(x) = (cos 2πx/p, sin 2πx/p), with period p. The distance
+between two such points is |u(a) - u(b)| = 2 |sin(π(a - b)/p)|, so an RBF kernel of u is
 
     k(a, b) = variance · exp(-½ Σ_d |u(a_d) - u(b_d)|² / ℓ_d²)
             = variance · exp(-2 Σ_d sin²(π(a_d - b_d)/p_d) / ℓ_d²),                             (1)
 
-MacKay's periodic kernel, and positive definite because the RBF kernel is. It is computed in the
-first form, whose distances and gradients are those of stationary.py.
+MacKay's periodic kernel. It is positive definite because the RBF kernel is. It is computed in the
+first form, with the distances and gradients of stationary.py.
 """
 
 import math
@@ -35,14 +35,14 @@ def _two_deviations(spread: Float[np.ndarray, " D"], each: bool) -> Any:
 class Periodic(Kernel):
     """k(a, b) = variance · exp(-2 Σ_d sin²(π(a_d - b_d)/period_d) / lengthscale_d²).
 
-    period : positive number, one per input, or None (two standard deviations). In the units that
-        the kernel sees: with `standardize=True` a week is 7 / (standard deviation in days). The
-        evidence has many maxima in the period, so begin near the right one.
-    lengthscale : positive number, one per input, or None (√D). Without unit: about 1 makes one
-        wave in a period, less makes finer ones.
+    period : positive number, one per input, or None (two standard deviations). In the units of the
+        kernel's inputs: with `standardize=True` a week is 7 / (standard deviation in days). The
+        evidence has many local maxima in the period, so start near the right one.
+    lengthscale : positive number, one per input, or None (√D). It has no unit: with about 1 there
+        is one wave per period, with smaller values there are finer ones.
     variance : positive number, k(a, a).
     ard : one period and lengthscale per input, or a single one for all.
-    columns : names or numbers of the inputs that it looks at, or None for all.
+    columns : names or numbers of the inputs that it uses, or None for all.
     """
 
     period: Any = positive(None, one_per_input="ard", start=_two_deviations, unit=1)
@@ -61,7 +61,7 @@ class Periodic(Kernel):
         return self.variance * exp(-0.5 * r2)
 
     def _wound(self, A):
-        """u(x) of (1): all cosines, then all sines."""
+        """u(x) in (1): all cosines, then all sines."""
         period = jnp.asarray(2.0 if self.period is None else self.period, A.dtype)
         angle = A * (2.0 * math.pi / period)
         return jnp.concatenate([jnp.cos(angle), jnp.sin(angle)], axis=1)
@@ -70,7 +70,7 @@ class Periodic(Kernel):
         return self.variance * jnp.ones(A.shape[0], A.dtype)
 
     def input_scale(self) -> Float[AnyArray, "..."] | None:
-        """Of near points: 2 sin²(πr/p)/ℓ² is about ½ r²/s² with s = pℓ/2π."""
+        """For near points 2 sin²(πr/p)/ℓ² ≈ ½ r²/s² with s = pℓ/2π; returns s."""
         if self.period is None or self.lengthscale is None:
             return None
         return self.period * self.lengthscale / (2.0 * math.pi)

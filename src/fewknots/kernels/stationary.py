@@ -1,7 +1,7 @@
-"""Kernels of distance: k(a, b) = variance · ρ(r), r² = Σ_d (a_d - b_d)² / lengthscale_d².
+"""Stationary kernels: k(a, b) = variance · ρ(r), r² = Σ_d (a_d - b_d)² / lengthscale_d².
 
-They differ in ρ alone. With `ard=True` (the default) there is one lengthscale per input
-("automatic relevance determination": an input that does not matter gets a long one).
+They differ only in ρ. With `ard=True` (the default) there is one lengthscale per input ("automatic
+relevance determination": an input that does not matter gets a long lengthscale).
 """
 
 import math
@@ -19,9 +19,9 @@ from ..numerics.fields import column_choice, positive, setting
 from .base import Kernel, Moved, no_onnx
 from .columns import over_inputs
 
-# Up to this many inputs squared distances are sums of squared differences: exact, also for
-# nearly equal points. Above, the product form is many times faster and, after centring, good
-# to about 1e-16 of the largest squared distance.
+# Up to this many inputs, squared distances are sums of squared differences: exact, also for
+# nearly equal points. For more inputs the matrix product form is many times faster; after centring
+# its error is about 1e-16 of the largest squared distance.
 MOST_INPUTS_FOR_DIFFERENCES = 32
 
 
@@ -30,13 +30,13 @@ def _typical_distance(spread: Float[np.ndarray, " D"], each: bool) -> Any:
 
 
 class Stationary(Kernel):
-    """Base of the kernels of distance.
+    """Base of the stationary kernels.
 
     lengthscale : positive number, one per input, or None (from the data: with D inputs, √D
         times each input's standard deviation).
     variance : positive number, k(a, a).
     ard : one lengthscale per input, or a single one for all.
-    columns : names or numbers of the inputs that it looks at, or None for all.
+    columns : names or numbers of the inputs that it uses, or None for all.
     """
 
     lengthscale: Any = positive(None, one_per_input="ard", start=_typical_distance, unit=1)
@@ -63,15 +63,15 @@ class Stationary(Kernel):
         return self.lengthscale
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
-        """From r² = s_d²/ℓ_d² itself: 1 - ρ of a long lengthscale is a small difference."""
+        """Computed from r² = s_d²/ℓ_d², since x' - x would lose digits for long lengthscales."""
         lengthscale = np.asarray(self.lengthscale, np.float64)
         r2 = np.square(step / over_inputs(self, lengthscale, len(step), np.inf))
         still = float(self.variance) * np.ones(len(step))
         correlation = np.asarray(self.correlation(jnp.asarray(r2[None])), np.float64)[0]
         return Moved(still, still * correlation, still)
 
-    # In ONNX the variance is part of the exponent, and a factor of r² part of the scale:
-    # onnxruntime runs one operation after the other over all N×M numbers, so there should be few.
+    # In ONNX the variance is moved into the exponent, and the factor of r² into the scale: every
+    # operation of onnxruntime is a pass over all N×M numbers, so there should be few.
     onnx_factor = 1.0
 
     def onnx_value(self, q: Any, log_variance: float) -> Any:
@@ -138,9 +138,9 @@ class Matern52(Stationary):
 
 
 class RationalQuadratic(Stationary):
-    """ρ(r) = (1 + r²/(2α))^(-α): RBF kernels of many lengthscales, mixed.
+    """ρ(r) = (1 + r²/(2α))^(-α): a mixture of RBF kernels with different lengthscales.
 
-    alpha : positive number. Small: lengthscales of all sizes; large: nearly a single one (RBF).
+    alpha : positive number. Small: very different lengthscales; large: nearly a single one (RBF).
     """
 
     alpha: Any = positive(1.0)
@@ -154,7 +154,7 @@ class RationalQuadratic(Stationary):
 
 
 def _distance(r2: Float[AnyArray, "N M"]) -> Float[AnyArray, "N M"]:
-    """√r², its derivative taken as zero where the two points are the same up to rounding.
+    """√r², with derivative zero where the two points are equal up to rounding.
 
     The chain rule there is ∞ · 0 (d√r² times dr²): NaN to autodiff at r = 0, and noise of any
     size just above it. The product's limit is 0 for the smooth kernels; for Matérn-½, whose
@@ -171,11 +171,11 @@ def squared_distance(
     """Σ_d (a_id - b_jd)² / scale_d²."""
     A, B = _centred(A, B, scale)
     if A.shape[1] <= MOST_INPUTS_FOR_DIFFERENCES:
-        # Column by column: one loop over the N×M results, with the M of a row side by side.
+        # Column by column: XLA fuses this into one loop over the N×M results.
         return sum(jnp.square(a[:, None] - b[None, :]) for a, b in zip(A.T, B.T, strict=True))
     squares = jnp.sum(A**2, axis=1)[:, None] + jnp.sum(B**2, axis=1)[None, :]
-    distance = not_below_zero(squares - 2.0 * A @ B.T)  # rounding alone can go below
-    return jnp.where(jnp.isinf(squares), squares, distance)  # not ∞ - ∞
+    distance = not_below_zero(squares - 2.0 * A @ B.T)  # rounding can make it negative
+    return jnp.where(jnp.isinf(squares), squares, distance)  # where it would be ∞ - ∞
 
 
 def _centred(A, B, scale):
@@ -188,10 +188,10 @@ def _forward(A, B, scale):
 
 
 def _backward(saved, G):
-    """In matrix products (autodiff would build N×M×D), of which a caller pays those it uses.
+    """Gradients by matrix products (autodiff would build an N×M×D array).
 
-    The derivative for the scale takes Σ_ij G_ij (a_i - b_j)² from Gᵀ A, which the one for B
-    needs anyway: where A is data and not moved, G B is never computed.
+    The gradient for the scale gets Σ_ij G_ij (a_i - b_j)² from Gᵀ A, which the gradient for B needs
+    anyway. So where A is data and its gradient is not used, the compiler drops G B.
     """
     A, B, scale = saved
     a, b = _centred(A, B, scale)

@@ -16,7 +16,7 @@ from jaxtyping import Float, Int8
 from ..data.blocks import map_blocks
 from ..inference.sites import Rows
 from ..kernels import Kernel
-from ..likelihoods import Bernoulli
+from ..likelihoods import Bernoulli, Likelihood
 from ..numerics.device_copy import KeepsDeviceCopy
 from ..numerics.linalg import one_batch_of_solves
 from ..numerics.precision import computing_in, for_platform, one_lapack_thread
@@ -44,7 +44,7 @@ class LocalPosterior(KeepsDeviceCopy):
     sharpness: Float[np.ndarray, ""]
     n_neighbors: int
     rule: str
-    likelihood: Bernoulli
+    likelihood: Likelihood
 
     def arrays(self) -> dict[str, np.ndarray]:
         names = ("points", "signs", "weights", "mean", "sharpness")
@@ -52,6 +52,7 @@ class LocalPosterior(KeepsDeviceCopy):
 
     def settings(self) -> dict[str, int | str]:
         """What beside the arrays and the kernel rebuilds this posterior."""
+        assert isinstance(self.likelihood, Bernoulli)  # the estimators' only one for this method
         return {"n_neighbors": self.n_neighbors, "rule": self.rule, "link": self.likelihood.link}
 
     def marginals(

@@ -22,8 +22,9 @@ from jaxtyping import Float, Int
 from ..data.blocks import padded, row_slices
 from ..data.row_draw import some_rows
 from ..exceptions import NumericalError
+from ..inference.method import check_latent
 from ..inference.sites import Rows
-from ..likelihoods import Bernoulli
+from ..likelihoods import Likelihood
 from ..numerics.linalg import one_batch_of_solves
 from ..numerics.precision import compiled, one_lapack_thread
 from ..optimize.lbfgsb import Status
@@ -36,6 +37,7 @@ from ..training.parameters import Model
 from ..training.run_state import Measure, RunState, all_finite
 from ..training.saved_form import Saved
 from ..training.schedule import Plan
+from .method import Local
 from .model import LocalModel, LogPredictive, latent, score
 from .neighbours import MovingSearch, metric, without
 from .posterior import LocalPosterior, block_size
@@ -54,7 +56,7 @@ class LocalRun(NamedTuple):
 
     rows: Rows
     start: LocalModel
-    likelihood: Bernoulli
+    likelihood: Likelihood
     n_neighbors: int
     rule: str
     plan: Plan
@@ -71,11 +73,13 @@ class _State(NamedTuple):
     """What training moves: the model, all but its mean as logarithms, and Adam's averages."""
 
     free: LocalModel
+    likelihood: Likelihood  # its own parameters, as logarithms
     adam: Any
 
 
 def fit_local(run: LocalRun, report: Reporter) -> Fitted:
     """From a start, or from a checkpoint, to the end of the plan."""
+    check_latent(Local.name, Local.several_latent, run.likelihood)
     strategy = _Neighbourhoods(run, report)
     return train(strategy, report, run.seed, run.checkpoints, run.resumed)
 
@@ -100,7 +104,8 @@ class _Neighbourhoods:
         if self.constraints is not None:  # a warm start may begin outside of them
             kernel = within(kernel, self.constraints)
         free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
-        state = _State(free, _ADAM.init(free))
+        own = jax.tree.map(np.log, self.run.likelihood)
+        state = _State(free, own, _ADAM.init((free, own)))
         scale = self._scale(state)
         if saved is not None:
             state = unflattened("state", state, saved.arrays)
@@ -152,7 +157,7 @@ class _Neighbourhoods:
             batch = rng.choice(n_rows, run.plan.batch_size, replace=False, shuffle=False)
         rate = now.slowdown * _RATE * 0.5 * (1.0 + np.cos(np.pi * share))
         near = self._around(state, batch)
-        fixed = run.rule, run.likelihood, self.constraints
+        fixed = run.rule, self.constraints
         with one_batch_of_solves:
             new, mean = jax.block_until_ready(_moved(*fixed, state, self.rows, batch, near, rate))
         return new, float(mean)
@@ -167,6 +172,9 @@ class _Neighbourhoods:
 
     def _model(self, state: _State) -> LocalModel:
         return jax.tree.map(np.asarray, _decoded(state.free, self.constraints))
+
+    def _likelihood(self, state: _State) -> Likelihood:
+        return jax.tree.map(np.exp, state.likelihood)
 
     def saved(self, state: _State) -> Saved:
         arrays = flattened("state", state) | {"search.scale": np.array(self.search.scale)}
@@ -190,14 +198,15 @@ class _Neighbourhoods:
         return self._log_prob(state, some, self._around(state, numbers)) / share
 
     def _log_prob(self, state: _State, queries: Rows, near: Int[np.ndarray, "Q K"]) -> float:
-        model, total, size = self._model(state), 0.0, block_size(near.shape[1])
+        model, likelihood = self._model(state), self._likelihood(state)
+        total, size = 0.0, block_size(near.shape[1])
         for some in row_slices(len(queries.y), size):
             X, y, around = (padded(a[some], size) for a in (queries.X, queries.y, near))
             with one_batch_of_solves:
                 found = jax.block_until_ready(
-                    latent(self.run.rule, self.run.likelihood, model, self.rows, X, around)
+                    latent(self.run.rule, likelihood, model, self.rows, X, around)
                 )
-            tilted = self.run.likelihood.tilted(jnp.asarray(y), *found)
+            tilted = likelihood.tilted(jnp.asarray(y), *found)
             log_prob = np.asarray(tilted.log_prob, np.float64)[: some.stop - some.start]
             total += float(queries.weights[some] @ log_prob)
         return total
@@ -219,10 +228,10 @@ class _Neighbourhoods:
                 "standardize=True or dtype='float64'."
             )
         run, (kernel, mean, sharpness) = self.run, self._model(state)
-        (X, y, weights), fixed = run.rows, (run.n_neighbors, run.rule, run.likelihood)
-        rows = X, y.astype(np.int8), weights
+        (X, y, weights), likelihood = run.rows, self._likelihood(state)
+        rows, fixed = (X, y.astype(np.int8), weights), (run.n_neighbors, run.rule, likelihood)
         posterior = LocalPosterior(kernel, *rows, mean, sharpness, *fixed)
-        whole = Model(kernel, None, run.likelihood)
+        whole = Model(kernel, None, likelihood)
         return Fitted(posterior, None, whole, bound, None, 0, 0, Status.STOPPED, 0.0)
 
 
@@ -234,12 +243,11 @@ def _decoded(free: LocalModel, constraints: Constraints | None) -> LocalModel:
 
 
 @partial(compiled, static_argnums=0)
-def _moved(
-    rule, likelihood, constraints, state: _State, rows, batch, near, rate
-) -> tuple[_State, Any]:
+def _moved(rule, constraints, state: _State, rows, batch, near, rate) -> tuple[_State, Any]:
     """One step of Adam, and the batch's mean log probability."""
     queries = Rows(*(column[batch] for column in rows))
     model, pullback = jax.vjp(lambda free: _decoded(free, constraints), state.free)
+    likelihood = jax.tree.map(jnp.exp, state.likelihood)
     found: LogPredictive = score(rule, likelihood, model, rows, queries, near)
     (gradient,) = pullback(found.gradient)
     weight = jnp.sum(queries.weights)
@@ -251,9 +259,14 @@ def _moved(
         total = jnp.sum(rows.weights)
         d_kernel = jax.tree.map(lambda data, own: data + own / total, gradient.kernel, slope)
         gradient = gradient._replace(kernel=d_kernel)
-    update, adam = _ADAM.update(gradient, state.adam)
-    free = jax.tree.map(lambda old, more: old + rate.astype(old.dtype) * more, state.free, update)
+    d_own = jax.tree.map(lambda d, p: d * p / weight, found.d_likelihood, likelihood)
+    update, adam = _ADAM.update((gradient, d_own), state.adam)
+    free, own = jax.tree.map(
+        lambda old, more: old + rate.astype(old.dtype) * more,
+        (state.free, state.likelihood),
+        update,
+    )
     kernel = jax.tree.map(lambda log: jnp.clip(log, _SMALLEST_LOG, _LARGEST_LOG), free.kernel)
     if constraints is not None:
         kernel = inside(kernel, constraints)
-    return _State(free._replace(kernel=kernel), adam), found.log_prob / weight
+    return _State(free._replace(kernel=kernel), own, adam), found.log_prob / weight

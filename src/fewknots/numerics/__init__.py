@@ -1,1 +1,1 @@
-"""Numbers: exp, log Φ, quadrature, linear algebra; arithmetic type and device they run on."""
+"""Numerical primitives: exp, log Φ, quadrature, linear algebra, dtype and device."""

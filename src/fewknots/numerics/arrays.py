@@ -6,6 +6,6 @@ import jax
 import numpy as np
 
 if TYPE_CHECKING:
-    AnyArray: TypeAlias = Any  # what both can do is not written down anywhere
+    AnyArray: TypeAlias = Any  # there is no type for what NumPy and JAX arrays have in common
 else:
     AnyArray = jax.Array | np.ndarray

@@ -1,7 +1,7 @@
-"""Arrays that are brought to a device once and stay there for the next call.
+"""Arrays that are copied to a device once and stay there for the next call.
 
-A posterior belongs to the host: NumPy arrays that are saved and pickled. To predict, JAX needs them
-on its device, and to bring them there on every call takes longer than a prediction of few rows.
+A posterior is kept on the host, as NumPy arrays that can be saved and pickled. To predict, JAX
+needs them on its device, and copying them on every call takes longer than predicting a few rows.
 """
 
 from collections.abc import Callable
@@ -15,19 +15,19 @@ _COPY = "_device_copy"
 
 
 class KeepsDeviceCopy:
-    """For objects that do not change: a copy of their arrays on the device, made when needed.
+    """Mixin for immutable objects: keeps a copy of their arrays on the device, made when needed.
 
-    It is not part of the object: pickles, copies and files are without it.
+    The copy is not part of the object's state: pickles and copies do not contain it.
     """
 
     def device_copy(self, arrays: Callable[[], Any]) -> Any:
-        """The pytree that `arrays` returns, as arrays on the device of this thread and block."""
+        """The pytree that `arrays` returns, on the device that is chosen for this thread."""
         device = chosen_device()
         kept = self.__dict__.get(_COPY)
         if kept is None or kept[0] != device:
-            # Two threads may both come here: each makes a whole copy, and one of them stays.
+            # Two threads may both come here: each makes a whole copy, and one copy is kept.
             kept = device, jax.device_put(arrays())
-            self.__dict__[_COPY] = kept  # also where the object is frozen
+            self.__dict__[_COPY] = kept  # works for frozen dataclasses too
         return kept[1]
 
     def __getstate__(self) -> dict[str, Any]:

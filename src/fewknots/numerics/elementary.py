@@ -1,9 +1,9 @@
 """exp and log1p in float64, vectorised.
 
 XLA on a CPU calls the C library once per number for these two in float64: 7 and 16 ns each.
-Written in additions, products and bit shifts they take 2 and 1.6 ns in the same place, good to
-2 units in the last digit, and quadrature and kernel matrices are made of little else. Other
-dtypes are handed to jax.numpy, which vectorises them itself.
+Written in additions, products and bit shifts they take 2 and 1.6 ns, accurate to 2 units in the
+last place. Quadrature and kernel matrices consist of little else. Other
+dtypes are passed to jax.numpy, which vectorises them itself.
 """
 
 import math
@@ -78,7 +78,7 @@ def log1p(z: Float[Array, "..."]) -> Float[Array, "..."]:
     bits = lax.bitcast_convert_type(1.0 + z, np.int64)
     k = lax.shift_right_arithmetic(bits - _SQRT_HALF_BITS, _MANTISSA_BITS)
     m = lax.bitcast_convert_type(bits - lax.shift_left(k, _MANTISSA_BITS), np.float64)
-    # Near 1 the digits of z are lost in 1 + z; there s = z / (2 + z) is taken from z itself.
+    # For small z the digits of z are lost in 1 + z; there s = z / (2 + z) is computed from z.
     near = k == 0
     s = jnp.where(near, z, m - 1.0) / jnp.where(near, 2.0 + z, m + 1.0)
     return k.astype(np.float64) * math.log(2.0) + 2.0 * s * horner(_ATANH, s * s)
@@ -87,7 +87,7 @@ def log1p(z: Float[Array, "..."]) -> Float[Array, "..."]:
 @log1p.defjvp
 def _log1p_jvp(primals, tangents):
     (z,), (dz,) = primals, tangents
-    return log1p(z), dz / (1.0 + z)  # autodiff would stop at the bits
+    return log1p(z), dz / (1.0 + z)  # autodiff cannot pass through the bit operations
 
 
 def horner(coefficients: tuple[float, ...], x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -99,9 +99,9 @@ def horner(coefficients: tuple[float, ...], x: Float[Array, "..."]) -> Float[Arr
 
 
 def not_below_zero(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """Zero where rounding went below it; -∞ and NaN stay.
+    """max(x, 0), to correct rounding; but -∞ and NaN stay.
 
-    The difference of two numbers that overflow is NaN, or -∞ where a product and a difference are
-    one instruction. As a variance, zero instead of these would show an overflow as certainty.
+    The difference of two numbers that overflow is NaN, or -∞ with a fused multiply-add. If these
+    became 0, an overflow would look like a variance of zero, which means certainty.
     """
     return jnp.where((x < 0) & (x > -jnp.inf), 0.0, x)

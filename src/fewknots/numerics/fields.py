@@ -1,12 +1,12 @@
-"""What the fields of a kernel or likelihood are: dataclasses whose every field is one of three.
+"""The kinds of fields of kernels and likelihoods: dataclasses whose fields are one of three kinds.
 
     lengthscale: Any = positive(None, one_per_input="ard", start=...)   learned, positive
-    degree: int = setting(2)                                            chosen by the user, kept
-    columns: Any = column_choice()                                      the inputs it looks at
+    degree: int = setting(2)                                            set by the user, not learned
+    columns: Any = column_choice()                                      the inputs that it uses
 
-A field with a plain default, `variance: Any = 1.0`, is `positive(1.0)`. A field may also hold
-another kernel, as those of a sum do. Learned parameters are the leaves of the pytree; the rest is
-its structure, which compiled programs are told apart by.
+A field with a plain default, `variance: Any = 1.0`, means `positive(1.0)`. A field may also hold
+another kernel, as in a sum. Learned parameters are the leaves of the pytree; the other fields are
+its static structure: other values need another compiled program.
 """
 
 import dataclasses
@@ -24,19 +24,19 @@ class Positive(NamedTuple):
     """A learned parameter."""
 
     default: Any = None
-    one_per_input: str | None = None  # the setting that says so; None: always a single number
+    one_per_input: str | None = None  # name of the setting that decides; None: a single number
     start: Start | None = None
     unit: int = 0
 
 
 class Setting(NamedTuple):
-    """A switch, a whole number, a positive number or a text, of the type of its default."""
+    """A bool, an integer ≥ 1, a positive number or a text, of the type of its default."""
 
     kind: type
 
 
 class ColumnChoice(NamedTuple):
-    """Which of the inputs a kernel looks at."""
+    """Which of the inputs a kernel uses."""
 
 
 Role = Positive | Setting | ColumnChoice
@@ -51,11 +51,11 @@ def positive(
 ) -> Any:
     """Declare a parameter that is learned, and positive.
 
-    one_per_input : name of a setting; where that is True, there is one number for each input.
-    start : where to begin if the value is None, instead of at the default: `start(spread, each)`,
-        by the standard deviations of the inputs, is an array if `each` input has its own, else a
-        single number.
-    unit : the power of the input's unit that it is measured in, for reports: 1 for a length, -2
+    one_per_input : name of a setting; if that is True, there is one number for each input.
+    start : function that gives the start of training if the value is None, instead of the default:
+        `start(spread, each)`, with the standard deviations of the inputs, returns an array if
+        `each` (one number for each input), else a single number.
+    unit : the power of the input's unit in which it is measured, for reports: 1 for a length, -2
         for a variance per squared unit.
     """
     role = Positive(default, one_per_input, start, unit)
@@ -73,7 +73,7 @@ def column_choice() -> Any:
 
 
 def roles_of(cls: type) -> dict[str, Role]:
-    """What each field is, in their order."""
+    """The kind of each field, in order."""
     return {field.name: _role(cls, field) for field in dataclasses.fields(cls)}
 
 
@@ -93,11 +93,11 @@ def _role(cls: type, field: Any) -> Role:
     return role
 
 
-# --- their values, checked ------------------------------------------------------------------------
+# --- checks of values -----------------------------------------------------------------------------
 
 
 def checked_setting(label: str, kind: type, value: Any) -> Any:
-    """A setting of its type: whole numbers are at least 1, other numbers positive and finite."""
+    """Check a setting's type; integers must be at least 1, other numbers positive and finite."""
     plain = value.item() if isinstance(value, np.generic) else value
     if kind is bool:
         if not isinstance(plain, bool):
@@ -117,7 +117,7 @@ def checked_setting(label: str, kind: type, value: Any) -> Any:
 def checked_parameter(
     label: str, value: Any, default: Any, size: int | None
 ) -> Float[np.ndarray, "..."]:
-    """A parameter as an array: of `size` values if given, otherwise a single one."""
+    """A parameter as an array of `size` values; of a single value if `size` is None."""
     plain = value.item() if isinstance(value, np.generic) else value
     try:
         array = np.asarray(default if value is None else value, dtype=np.float64)

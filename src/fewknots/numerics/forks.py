@@ -1,14 +1,14 @@
-"""JAX's threads do not survive a fork: a child process that needs them is told so at once.
+"""Detects a fork after JAX was started: such a child process raises an error instead of hanging.
 
-`os.fork` copies the thread that calls it and no other. JAX computes in threads of its own, which it
-starts before its first computation. A child that is forked after that finds JAX as if it were
-running, hands it work, and waits forever. Nor can JAX be started again there: to clear its backends
-aborts the child, because locks of the lost threads are still held.
+`os.fork` copies only the thread that calls it. JAX computes in threads of its own, which it starts
+before its first computation. A child that is forked after that sees JAX as running, gives it work,
+and waits forever. JAX cannot be restarted there either: clearing its backends aborts the child,
+because locks of the lost threads are still held.
 
-A child that is forked before the first computation starts threads of its own, and all is well. So
-loading a model computes nothing, and every entry to JAX (precision.py) asks here first.
+A child that is forked before the first computation starts threads of its own and works. So loading
+a model computes nothing, and every entry to JAX (precision.py) calls `note_computation` first.
 
-Nothing heavy is imported: `import fewknots` imports this file, to notice every fork from then on.
+This file imports nothing heavy: `import fewknots` imports it, to detect all forks from then on.
 """
 
 import os
@@ -19,7 +19,7 @@ _threads_lost = False  # whether JAX had been started when this process was fork
 
 
 def note_computation() -> None:
-    """To be called before JAX computes; in a process where it cannot, a `ForkError`."""
+    """To be called before JAX computes; raises `ForkError` in a process where it cannot."""
     global _started
     if _threads_lost:
         from ..exceptions import ForkError
@@ -37,9 +37,9 @@ def note_computation() -> None:
 
 def _note_fork() -> None:
     global _threads_lost
-    # JAX has no public way to ask whether it was started. Its own function for it takes a lock,
-    # which in the child may be held by a thread that is no more. Should the name go, we still know
-    # whether we started it.
+    # JAX has no public function that says whether it was started. Its private function takes a
+    # lock, which in the child may be held by a lost thread; so we read the private variable. If a
+    # version of JAX has no such variable, `_started` still covers our own computations.
     backends = getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None)
     _threads_lost = _threads_lost or _started or bool(backends)
 

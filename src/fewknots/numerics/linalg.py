@@ -1,8 +1,8 @@
-r"""The small dense matrices: factors that cannot fail silently, and their derivative.
+r"""Small dense matrices: Cholesky factors that cannot fail silently, and their derivative.
 
-JAX's Cholesky returns NaN where NumPy's raises. `cholesky_with_ladder` looks, climbs a ladder
-of jitters until the factor is finite, and says which rung it stood on; the caller turns that
-into a warning, or into an error where the ladder ended.
+Where NumPy's Cholesky raises an error, JAX's returns NaN. `cholesky_with_ladder` checks for NaN,
+increases the jitter until the factor is finite, and returns the jitter that it used. The caller
+warns if the jitter grew, and raises an error if even the largest one failed.
 """
 
 import math
@@ -21,25 +21,25 @@ from .precision import current_platform
 
 LADDER_STEP = 10.0
 LADDER_RUNGS = 5
-_LARGEST_BLOCK = 128  # that is inverted by a triangular solve
+_LARGEST_BLOCK = 128  # larger matrices are inverted in blocks of at most this size
 
-# On a CPU JAX spreads a batch of triangular solves over its threads and holds a thread while it
-# waits for them: on two cores two such batches at a time wait for each other forever. Whoever runs
-# a program with a batch of solves holds this until its results are there. (The program uses all
-# cores: two of them at a time would not be done sooner.) Within a program, see `after`.
+# On a CPU JAX distributes a batch of triangular solves over its threads, and one more thread waits
+# for them: on two cores, two such batches at the same time can wait for each other forever. So
+# callers hold this lock while a program with a batch of solves runs. (Such a program uses all
+# cores: two at the same time would not be faster.) Within one program, see `after`.
 one_batch_of_solves = threading.RLock()
 
 
 def after(first: Float[Array, "*S"], then: Float[Array, "*S"]) -> Float[Array, "*S"]:
-    """`then`, but not known before `first` is: solves that follow do not run beside those before.
+    """`then`, but computed after `first`, so that solves of `then` and `first` run in sequence.
 
-    The compiler must not drop 0·x, which is no number where x is none.
+    The compiler may not remove 0·x, since it is NaN where x is NaN.
     """
     return then + 0.0 * first
 
 
 class Factor(NamedTuple):
-    """K + jitter·scale·I = L Lᵀ, with what it took to get there."""
+    """K + jitter·scale·I = L Lᵀ, and the jitter that was needed."""
 
     lower: Float[Array, "M M"]
     inverse: Float[Array, "M M"]  # L⁻¹
@@ -50,10 +50,10 @@ class Factor(NamedTuple):
 def cholesky_with_ladder(
     matrix: Float[Array, "M M"], scale: Float[Array, ""], jitter: Any
 ) -> Factor:
-    """Factorise K + jitter·scale·I, the jitter ten times larger after each failure.
+    """Factorise K + jitter·scale·I, with a ten times larger jitter after each failure.
 
-    The inverse factor is returned because on a CPU a triangular solve against a wide right-hand
-    side costs about five times a product: one M×M inverse, then only products.
+    The inverse factor is returned too. On a CPU a triangular solve with a wide right-hand side
+    costs about five times as much as a matrix product: so invert M×M once, then only multiply.
     """
     identity = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
 
@@ -128,10 +128,7 @@ def lower_inverse(lower: Float[Array, "*L M M"]) -> Float[Array, "*L M M"]:
 
 
 def _small_inverses(blocks: Float[Array, "C B B"]) -> Float[Array, "C B B"]:
-    """L⁻¹ of each.
-
-    On a CPU one after the other, so that no lock is needed (`one_batch_of_solves` tells why).
-    """
+    """L⁻¹ of each block; on a CPU in sequence, so that `one_batch_of_solves` is not needed."""
     identity = jnp.eye(blocks.shape[1], dtype=blocks.dtype)
     if current_platform() == "cpu":
         return lax.map(lambda block: solve_triangular(block, identity, lower=True), blocks)

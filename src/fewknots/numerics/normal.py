@@ -19,8 +19,8 @@ from jaxtyping import Array, Float
 
 from .elementary import exp, horner, log1p
 
-# (1 + 2t) erfcx(t) is smooth on all of [0, ∞) in p = (t - 4) / (t + 4) ∈ [-1, 1): a Chebyshev
-# interpolant of degree 24, computed in 40 digits and written in powers of p, is good to 1e-15.
+# On [0, ∞), (1 + 2t) erfcx(t) is a smooth function of p = (t - 4) / (t + 4) ∈ [-1, 1): a Chebyshev
+# interpolant of degree 24, computed in 40 digits and written in powers of p, has an error of 1e-15.
 ERFCX_CENTRE = 4.0
 ERFCX_COEFFICIENTS = (
     1.2329951186255526,
@@ -62,7 +62,7 @@ def erfcx(t: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 class LowerTail(NamedTuple):
-    """log Φ and the first pieces of its derivatives, elementwise at x.
+    """log Φ and the two factors of its derivatives, elementwise at x.
 
     With h = ratio:  (log Φ)' = h  and  -(log Φ)'' = h (x + h) = ratio · excess ∈ (0, 1).
     """
@@ -73,7 +73,7 @@ class LowerTail(NamedTuple):
 
 
 def lower_tail(x: Float[Array, "..."]) -> LowerTail:
-    """Log Φ(x), h(x) and x + h(x), each to about 1e-15 of itself in both tails."""
+    """Log Φ(x), h(x) and x + h(x), each with a relative error of about 1e-15 in both tails."""
     below = x < 0
     scaled_tail = erfcx(jnp.abs(x) * _SQRT_HALF)
     bell = exp(-0.5 * x * x)
@@ -84,7 +84,7 @@ def lower_tail(x: Float[Array, "..."]) -> LowerTail:
     ratio = jnp.where(below, _SQRT_2_OVER_PI, _INV_SQRT_2PI * bell) / jnp.where(
         below, scaled_tail, 1.0 - upper
     )
-    # Far below zero h → -x, and x + h cancels: there the asymptotic series of h + x is exact.
+    # Far below zero h → -x, and x + h loses all digits: there use its asymptotic series.
     far = x < _FAR
     u = 1.0 / jnp.square(jnp.where(far, x, _FAR))
     series = -x * u * (1.0 - u * (2.0 - u * (10.0 - u * (74.0 - u * 706.0))))

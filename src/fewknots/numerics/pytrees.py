@@ -1,9 +1,9 @@
-"""Dataclasses as JAX pytrees, told apart by their class.
+"""Dataclasses as JAX pytrees whose structure depends on their class.
 
-`jax.tree_util.register_dataclass` would be the plain way, but in JAX 0.10 the structures of two
-different classes registered by it are equal if their fields are. A compiled function looks its
-programs up by structure; with kernels that differ in their class alone it then found, once in a
-while, the program of another kernel (hash tables compare only what falls into one slot).
+`jax.tree_util.register_dataclass` would be simpler, but in JAX 0.10 the structures of two different
+classes registered by it are equal if their fields are equal. A compiled function finds its program
+by this structure. With two kernels that differ only in their class it sometimes used the program of
+the other kernel (only sometimes, because a hash table compares only keys with equal hashes).
 """
 
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 def register(cls: type[_T], leaves: tuple[str, ...], structure: tuple[str, ...] = ()) -> type[_T]:
-    """Make `cls` a pytree whose leaves are the fields named first; the others are structure."""
+    """Make `cls` a pytree: fields `leaves` are its leaves, fields `structure` its static part."""
 
     def flatten_with_keys(tree: Any):
         keys = [(jax.tree_util.GetAttrKey(name), getattr(tree, name)) for name in leaves]
@@ -25,9 +25,9 @@ def register(cls: type[_T], leaves: tuple[str, ...], structure: tuple[str, ...] 
         return values, tuple(getattr(tree, name) for name in structure)
 
     def unflatten(kept, values):
-        tree = object.__new__(cls)  # not by its constructor: leaves may be anything here
+        tree = object.__new__(cls)  # without the constructor: JAX may pass any object as a leaf
         for name, value in zip((*leaves, *structure), (*values, *kept), strict=True):
-            object.__setattr__(tree, name, value)  # also where it is frozen
+            object.__setattr__(tree, name, value)  # works for frozen dataclasses too
         return tree
 
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)

@@ -5,22 +5,22 @@ derivatives are expectations too (section 4, "Computations and Scalability"):
 
     ∂/∂μ  E[g] = E[g'],      ∂/∂σ² E[g] = ½ E[g''],
 
-so nothing is ever differentiated through a quadrature: the caller integrates (g, g', g'', ...)
-with the same nodes.
+so no derivative is taken through a quadrature: the caller integrates (g, g', g'', ...) with the
+same nodes.
 
-Two rules, picked by the largest σ in the call, both good to 1e-8 for the probit and the logit:
+Two rules, chosen by the largest σ in the call, both accurate to 1e-8 for the probit and the logit:
 
 *Gauss-Hermite*, 24 nodes, where every σ ≤ 1.
 
-*A stretched trapezoidal rule* above. Log Φ bends within |f| ≲ 3 whatever σ is, so in units of σ
-the bend sharpens as σ grows and Gauss-Hermite fails: for 1e-8 it needs 70 nodes at σ = 2 and
+*A stretched trapezoidal rule* for larger σ. Log Φ bends within |f| ≲ 3 for every σ, so in units of
+σ the bend gets sharper as σ grows and Gauss-Hermite fails: for 1e-8 it needs 70 nodes at σ = 2 and
 over 180 at σ = 5, while learned kernels often have σ > 10. With f = c sinh(u) the bend (near
 f = 0) and the Gaussian (width σ) both have width O(1) in u; the integrand is analytic in a
 strip around the real u axis, where the trapezoidal rule converges geometrically. It takes 27
 nodes at σ = 2, 41 at σ = 5, 78 at σ = 30.
 
-Nodes are visited eight at a time in a loop: memory is a few numbers a row however many nodes
-there are, and the sum over the eight is a matrix product, the fastest reduction there is.
+A loop evaluates eight nodes at a time: memory is a few numbers per row for any number of nodes, and
+the sum over the eight is a matrix product, which is the fastest reduction.
 """
 
 from collections.abc import Callable
@@ -82,9 +82,9 @@ def expect(
 
 
 def _stretched_trapezoid(mean, sigma, largest):
-    """A function from a node's number to eight nodes and weights, and how many nodes there are."""
-    # Rows whose σ is lost in the rounding of f still need distinct nodes; at this floor the
-    # expectation differs from g(μ) by about the rounding of g(μ) itself.
+    """A function from the index of a node to eight nodes and weights, and the number of nodes."""
+    # Rows whose σ is smaller than the rounding of f still need distinct nodes; with this minimum
+    # the expectation differs from g(μ) by about the rounding error of g(μ).
     floor = 4.0 * float(jnp.finfo(mean.dtype).eps) ** 0.5
     sigma = jnp.maximum(sigma, floor * (1.0 + jnp.abs(mean)))
     width = _asinh(REACH * largest / STRETCH)
@@ -107,5 +107,5 @@ def _stretched_trapezoid(mean, sigma, largest):
 
 
 def _asinh(x):
-    """To absolute accuracy, which is all a node's place needs, and a fraction of jnp's graph."""
+    """Accurate in absolute terms, which is enough for nodes; a much smaller graph than jnp's."""
     return jnp.sign(x) * jnp.log(jnp.abs(x) + jnp.sqrt(jnp.square(x) + 1.0))

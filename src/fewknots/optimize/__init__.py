@@ -1,1 +1,1 @@
-"""Optimisers: they know parameters and objectives, not what those mean."""
+"""Optimisers for any parameters and any objective."""

@@ -1,6 +1,6 @@
-"""L-BFGS-B on pytrees: SciPy's optimiser, our parameters, a plateau rule for stopping.
+"""L-BFGS-B on pytrees: SciPy's optimiser with our own stopping rule.
 
-SciPy stops when one step gains little, which on a winding path is often just one unlucky step.
+SciPy stops when one step gains little, but a single poor step is often followed by better ones.
 Here the gain over the last ten iterations decides.
 """
 
@@ -15,7 +15,7 @@ from scipy.optimize import Bounds, OptimizeResult, minimize
 from ..stopping import StoppedEarly
 
 PLATEAU_ITERATIONS = 10
-_MEMORY = 50  # pairs kept; on ill-conditioned fits 50 needs a third of the iterations of 10
+_MEMORY = 50  # correction pairs; 50 need a third of the iterations of 10 on ill-conditioned fits
 
 
 class Status(Enum):
@@ -27,7 +27,7 @@ class Status(Enum):
 
 
 class Outcome(NamedTuple):
-    """The best parameters found, and how."""
+    """The best parameters found, and how the search ended."""
 
     params: Any
     value: float
@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 
 @runtime_checkable
 class Maximise(Protocol):
-    """The call that `maximise` here and in scg.py answers."""
+    """Signature of `maximise`, here and in scg.py."""
 
     def __call__(
         self,
@@ -66,7 +66,7 @@ def maximise(
     plateau_gain : stop when ten iterations together gain less than this.
     on_iteration : called with the value after each iteration; returns True to stop.
 
-    The objective may raise `StoppedEarly`, which ends the search at the best place so far.
+    The objective may raise `StoppedEarly`, which ends the search at the best point so far.
     """
     to_params = unflattener(start)
     x0 = flatten(start)
@@ -79,7 +79,7 @@ def maximise(
         value, gradient = objective(to_params(x))
         gradient = flatten(gradient)
         if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
-            return _wall(x, best_x, best_value)
+            return _finite_replacement(x, best_x, best_value)
         if value > best_value:
             best_x, best_value = x.copy(), value
         return -value, -gradient
@@ -122,17 +122,17 @@ def maximise(
     return Outcome(to_params(best_x), best_value, len(values), status)
 
 
-def _wall(x, best_x, best_value):
-    """A finite, uphill stand-in for a trial point whose value is not a number.
+def _finite_replacement(x, best_x, best_value):
+    """Value and gradient for a trial point where the objective is not finite.
 
-    The line search would take an infinite value for a reason to stop. This one is a little worse
-    than the best point and slopes away from it, so the search turns back and shortens its step.
+    An infinite value would end the line search. This value is a little worse than the best one, and
+    its gradient points away from the best point, so the line search shortens its step.
     """
     away = x - best_x
     return 1.0 - best_value, away / max(float(away @ away), 1e-300)
 
 
-# ravel_pytree would do this on the device, compiling a small program for every step of it.
+# ravel_pytree would do this on the device, and compile a small program for every operation.
 
 
 def flatten(tree: Any) -> np.ndarray:
@@ -142,7 +142,7 @@ def flatten(tree: Any) -> np.ndarray:
 
 
 def unflattener(like: Any) -> Callable[[np.ndarray], Any]:
-    """The way back from a vector to a tree shaped like `like`."""
+    """The inverse of `flatten`: from a vector to a pytree shaped like `like`."""
     leaves, structure = jax.tree.flatten(like)
     shapes = [np.shape(leaf) for leaf in leaves]
     dtypes = [leaf.dtype for leaf in leaves]

@@ -1,21 +1,20 @@
-r"""Natural-gradient steps for q(v) from sums over rows: few of them, for each is a look at all.
+r"""Natural-gradient steps for q(v) from sums over rows: few steps, as each is a pass over all rows.
 
-inference/natural_gradient.py solves for sites, two numbers a row, which here would have to live
-where the rows do. With q held by (Λ, λ) alone nothing but sums is needed, and rows need no memory.
-At a point
+inference/natural_gradient.py solves for sites, two numbers per row, which would have to be stored
+with the rows. If q is given by (Λ, λ) alone, only sums over rows are needed. At a point
 
     R = Λ̂ - Λ,   Λ̂ = Λ₀ + Aᵀ diag(wβ) A,      r = ∂bound/∂m = λ̂ - Λ̂ m,
 
-and a step goes to Λ' = Λ + ρR and m' = m + Λ'⁻¹ r: Newton's step for the mean whatever Λ' is, and a
-fixed point for Λ, damped by ρ. Where the kernel's variance is large R changes its sign from step to
-step, R' ≈ -cR; two steps show c, and the ρ = 1/(1 + c) that ends the oscillation.
+and a step goes to Λ' = Λ + ρR and m' = m + Λ'⁻¹ r: a Newton step for the mean, and a fixed-point
+iteration for Λ, damped by ρ. Where the kernel variance is large, R changes its sign from step to
+step, R' ≈ -cR. Two steps give an estimate of c, and ρ = 1/(1 + c) ends the oscillation.
 
-How much a step will gain is known beforehand to second order, in the metric of q:
+The gain of a step can be predicted to second order, in the metric of q:
 
     ½ rᵀ Λ'⁻¹ r + ¼ |F R Fᵀ|²,    S = FᵀF,                                            (promise)
 
-so that a look which would gain nothing worthwhile is never asked for. A step that lowers the bound
-is not taken; a shorter one is tried. Several latent functions step together, by one ρ.
+so that no pass over the rows is spent on a step with too small a gain. A step that lowers the bound
+is rejected, and a shorter one is tried. Several latent functions step together, with one ρ.
 """
 
 from typing import NamedTuple
@@ -28,7 +27,7 @@ _LEAST_DAMPING = 0.05
 
 
 class Seen(NamedTuple):
-    """All that a step needs of the point it starts from."""
+    """What a step needs to know about its starting point."""
 
     precision: Float[np.ndarray, "L M M"]  # Λ
     mean: Float[np.ndarray, "L M"]
@@ -38,7 +37,7 @@ class Seen(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Where to go, and what that promises in nats."""
+    """The end point of a step, and its predicted gain in nats."""
 
     precision: Float[np.ndarray, "L M M"]
     linear: Float[np.ndarray, "L M"]
@@ -46,7 +45,7 @@ class Step(NamedTuple):
 
 
 class Damping:
-    """ρ, learned from how R changes; remembered from one kernel and Z to the next."""
+    """ρ, estimated from the changes of R; kept when kernel and Z change."""
 
     def __init__(self) -> None:
         self.rate = 1.0
@@ -54,11 +53,11 @@ class Damping:
         self._taken = 1.0
 
     def forget(self) -> None:
-        """Kernel or Z have moved: R is another function now, though not a very different one."""
+        """Kernel or Z have changed: do not compare the next R with the last one, but keep ρ."""
         self._before = None
 
     def learn(self, seen: Seen) -> None:
-        """Look at R after a step that was taken."""
+        """Update ρ from R after an accepted step."""
         residual = _residual(seen)
         if self._before is not None:
             kept = float(np.sum(residual * self._before) / np.sum(self._before**2))
@@ -68,7 +67,7 @@ class Damping:
         self._taken = self.rate
 
     def step(self, seen: Seen, length: float) -> Step | None:
-        """The step from here; `length` = 1 is the whole of it. None if it leads out of all q."""
+        """The step times `length`; None if its precision is not positive definite."""
         self._taken = length * self.rate
         change = seen.target_precision - seen.precision
         precision = seen.precision + self._taken * change

@@ -1,9 +1,8 @@
-"""Scaled conjugate gradients (Møller 1993): no line search, and content with rough curvature.
+"""Scaled conjugate gradients (Møller 1993): no line search, approximate curvature is enough.
 
 The paper found it better than L-BFGS for the sparse mean field bound. Along each conjugate
-direction d the curvature is measured by a difference of gradients and raised by β|d|² until the
-step it suggests is a success; β grows where the quadratic model is poor and shrinks where it is
-good.
+direction d the curvature is measured by a difference of gradients, and increased by β|d|² until the
+resulting step succeeds. β grows where the quadratic model is poor and shrinks where it is good.
 """
 
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from .lbfgsb import PLATEAU_ITERATIONS, Outcome, Status, flatten, unflattener
 
 _DIFFERENCE = 1e-4  # the length of the step that measures curvature
 _LEAST_SCALE, _MOST_SCALE = 1e-15, 1e15
-_MOST_FAILURES = 40  # in a row: the steps have become too small to matter
+_MOST_FAILURES = 40  # in a row; the steps have then become too small to matter
 
 
 def maximise(
@@ -28,7 +27,7 @@ def maximise(
     plateau_gain: float,
     on_iteration: Callable[[float], bool],
 ) -> Outcome:
-    """As lbfgsb.maximise: same arguments, same meaning."""
+    """Same arguments and result as lbfgsb.maximise."""
     to_params = unflattener(start)
     lowest, highest = map(flatten, limits)
 
@@ -37,7 +36,7 @@ def maximise(
         return -value, -flatten(gradient)
 
     def within_limits(x, g):
-        # where the way down leads across a limit there is no way: x stays on it
+        # a coordinate at its limit, whose descent direction leads outside, does not move
         blocked = ((x <= lowest) & (g > 0)) | ((x >= highest) & (g < 0))
         return np.where(blocked, 0.0, g)
 
@@ -57,7 +56,7 @@ def maximise(
     while len(values) < max_iter:
         if succeeded:
             slope = direction @ g
-            if slope >= 0:  # not a way down: start again from the steepest
+            if slope >= 0:  # not a descent direction: restart with steepest descent
                 direction, since_restart = -g, 0
                 slope = direction @ g
             squared = direction @ direction

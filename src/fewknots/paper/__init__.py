@@ -1,9 +1,9 @@
-"""The paper's experiments, each one command: `fewknots reproduce NAME`.
+"""The paper's experiments, one command each: `fewknots reproduce NAME`.
 
-An experiment (experiment.py) is a list of independent cells and a drawing of their results. The
-runner (runner.py) does the cells one by one and keeps each in a file, so that a run can be stopped
-and taken up again; folder.py leaves what a reader wants: figure, numbers, README, record. Then
-there is a file for each experiment, or a few.
+An experiment (experiment.py) is a list of independent cells and a function that draws their
+results. runner.py runs the cells one by one and saves each in a file, so that a run can be stopped
+and resumed. folder.py writes the output: figure, numbers, README, record. The other files are the
+experiments, one to three files each.
 """
 
 from .airline import Airline

@@ -1,8 +1,8 @@
-"""Figure 3: flight delays, scores against time, and the models to beat.
+"""Figure 3: flight delays, scores against time, and two baselines.
 
-A Matérn-3/2 plus a linear kernel, one lengthscale an input, trained by minibatches on about a
-million flights; 100,000 flights are held out at random. Horizontal lines are scikit-learn's linear
-model (through LIBLINEAR, as in the paper) and its gradient boosting. A cell is one model.
+A Matérn-3/2 plus a linear kernel, one lengthscale per input, trained by minibatches on about a
+million flights; 100,000 random flights are held out. Horizontal lines are scikit-learn's linear
+model (by LIBLINEAR, as in the paper) and its gradient boosting. A cell is one model.
 """
 
 import time
@@ -34,7 +34,7 @@ _COUNTS = (200, 400)
 _QUICK_COUNTS = (20,)
 _QUICK_STEPS = 100
 _QUICK_ROWS = 50_000
-_NEXT_LOOK = 1.1  # 100,000 rows take a while to predict
+_NEXT_LOOK = 1.1  # large, because predicting 100,000 rows takes long
 RIVALS = {"linear": "linear model (LIBLINEAR)", "boosting": "gradient boosting (defaults)"}
 _Rows = tuple[np.ndarray, np.ndarray]
 _HEADER = ("model", "NLP", "error", "training, s", "steps", "passes", "linear model passed after")
@@ -62,7 +62,7 @@ class Airline:
     def run(self, cell: Cell, options: Options) -> dict[str, Any]:
         dataset = load(_DATA, options.data)
         train, test = dataset.splits[0]
-        train = train[: cell.settings["rows"]]  # they are in no order
+        train = train[: cell.settings["rows"]]  # a random sample: the rows are shuffled
         rows = dataset.X[train].astype(np.float64), dataset.y[train]
         held_out = dataset.X[test].astype(np.float64), dataset.y[test]
         if cell.settings["model"] in RIVALS:
@@ -74,8 +74,8 @@ class Airline:
             max_iter=cell.settings["max_iter"],
             random_state=cell.settings["seed"],
         )
-        told = followed_fit(clf, *rows, held_out, next_look=_NEXT_LOOK)
-        return told | _relevance(clf, dataset)
+        curve = followed_fit(clf, *rows, held_out, next_look=_NEXT_LOOK)
+        return curve | _relevance(clf, dataset)
 
     def write(self, results: dict[str, Result], options: Options, folder: Path) -> str:
         write_csv(folder / "results.csv", curve_rows(results, ("model", "n_inducing")))
@@ -91,14 +91,14 @@ def _cell(key: str, model: str, n_inducing: int | None, options: Options) -> Cel
         "model": model,
         "n_inducing": n_inducing,
         "kernel": "matern32 + linear",
-        "max_iter": _QUICK_STEPS if options.quick else None,  # None: as many as the rows deserve
+        "max_iter": _QUICK_STEPS if options.quick else None,  # None: depends on the rows
         "seed": 0,
     }
     return Cell(key, settings)
 
 
 def _fit_rival(name: str, rows: _Rows, held_out: _Rows, seed: int) -> dict[str, Any]:
-    """The scores of one of RIVALS, in the form of a curve of one point."""
+    """The scores of one of RIVALS, as a curve with one point."""
     model: Any
     if name == "linear":
         linear = LogisticRegression(solver="liblinear", random_state=seed)
@@ -113,7 +113,7 @@ def _fit_rival(name: str, rows: _Rows, held_out: _Rows, seed: int) -> dict[str, 
 
 
 def _relevance(clf: GPClassifier, dataset: Dataset) -> dict[str, Any]:
-    """What the kernel has learned about the inputs, in units of their standard deviations."""
+    """Learned kernel parameters, in units of the inputs' standard deviations."""
     matern, linear = clf.kernel_.k1, clf.kernel_.k2
     return {
         "inputs": list(dataset.feature_names),
@@ -124,17 +124,17 @@ def _relevance(clf: GPClassifier, dataset: Dataset) -> dict[str, Any]:
 
 
 def _account(results: list[Result]) -> str:
-    """Scores, the moment the linear model is passed, lengthscales."""
+    """Scores, when the linear model is passed, lengthscales."""
     done = {result.cell.key: result for result in results if result.failed is None}
     linear = done.get("airline-linear")
     fits = [result for result in done.values() if result.cell.settings["model"] == "gp"]
     parts = [
         "![scores against time, and lengthscales](figure.png)" if fits else "",
         markdown_table(_HEADER, [_PAPERS_LINEAR, *(_entry(r, linear) for r in results)]),
-        "NLP and error are on the 100,000 flights held out. Time counts training alone, with "
-        "everything compiled and the first inducing points chosen; the clock stands while the "
-        "flights held out are looked at. The paper's 5.9 million flights of 2008 are not these: "
-        "what can be compared is the distance to the linear model.",
+        "NLP and error are on the 100,000 flights held out. Time is of training alone, without "
+        "compiling, choosing the first inducing points and scoring the flights held out. These "
+        "are not the paper's 5.9 million flights of 2008: what can be compared is the distance to "
+        "the linear model.",
     ]
     if fits:
         parts.append(_kernel(fits[-1]))
@@ -155,7 +155,7 @@ def _entry(result: Result, linear: Result | None) -> tuple[str, ...]:
 
 
 def passed(curve: dict[str, list[float]], linear: Result) -> str:
-    """When a curve first is below the linear model in both scores."""
+    """The first time at which a curve is below the linear model in both scores."""
     goal = linear.values["curve"]
     below = (np.array(curve["nlp"]) < goal["nlp"][0]) & (
         np.array(curve["error"]) < goal["error"][0]
@@ -175,7 +175,7 @@ def _kernel(result: Result) -> str:
             for i in order.tolist()
         ],
     )
-    # Inputs are standardised: a row's prior variance is the Matérn's, plus the sum of the linear's.
+    # Inputs are standardised: prior variance of a row = Matérn variance + sum of linear variances.
     share = variances.sum() / (variances.sum() + float(values["matern_variance"]))
     useful = ", ".join(values["inputs"][i] for i in order[:3].tolist())
     return (
@@ -188,7 +188,7 @@ def _kernel(result: Result) -> str:
 
 
 def _draw(results: list[Result], folder: Path) -> None:
-    """Three panels, as many curves as numbers of inducing points."""
+    """Three panels, with a curve for each number of inducing points."""
     done = [result for result in results if result.failed is None]
     fits = [result for result in done if result.cell.settings["model"] == "gp"]
     lines = [_line(result) for result in done if result.cell.settings["model"] in RIVALS]
@@ -210,7 +210,7 @@ def _label(result: Result) -> str:
 
 
 def _draw_lengthscales(axes: Any, result: Result) -> None:
-    """Shortest, most useful, on top."""
+    """Bars of lengthscales, the shortest (most relevant) on top."""
     lengthscales = np.array(result.values["lengthscales"])
     order = np.argsort(-lengthscales)
     names = [result.values["inputs"][i].replace("_", " ") for i in order]

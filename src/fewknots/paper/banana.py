@@ -1,8 +1,8 @@
-"""Figure 1: the banana data with more and more inducing points, by three methods.
+"""Figure 1: the banana data with growing numbers of inducing points, by three methods.
 
-Rows are the methods, columns the number of inducing points and, last, the method that needs none.
-Each pane is one fit on the first IDA split (400 rows): an RBF kernel with one lengthscale, inducing
-points from k-means, everything learned with L-BFGS-B.
+Rows are methods, columns are numbers of inducing points; the last column is the full method without
+inducing points. Each pane is one fit on the first IDA split (400 rows): an RBF kernel with one
+lengthscale, inducing points from k-means, everything learned with L-BFGS-B.
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ _PANE = 2.3  # inches
 
 
 class Row(NamedTuple):
-    """One row of the figure: the paper's name, the sparse method and the one it approximates."""
+    """One row of the figure: the paper's name, the sparse method and the full method."""
 
     label: str
     sparse: str
@@ -80,7 +80,7 @@ class Banana:
             "seconds": timed.start_seconds + timed.seconds,
             "compile_seconds": timed.compile_seconds,
             "iterations": clf.n_iter_,
-            **(_whereabouts(clf, X, found) if is_sparse else {}),
+            **(_describe_points(clf, X, found) if is_sparse else {}),
             "across": found.across,
             "up": found.up,
             "surface": np.round(found.probability, 8),
@@ -120,8 +120,8 @@ def _cell(row: Row, count: int | None) -> Cell:
     return Cell(f"banana-{settings['method']}-{count or 'full'}", settings)
 
 
-def _whereabouts(clf: GPClassifier, X: np.ndarray, found: Surface) -> dict[str, Any]:
-    """The inducing points, and the numbers that say what became of them."""
+def _describe_points(clf: GPClassifier, X: np.ndarray, found: Surface) -> dict[str, Any]:
+    """The inducing points, and numbers that describe where they are."""
     points = clf.inducing_points_
     lengthscale = clf.kernel_.input_scale() * X.std(axis=0)  # in the units of X
     return {
@@ -133,7 +133,7 @@ def _whereabouts(clf: GPClassifier, X: np.ndarray, found: Surface) -> dict[str, 
 
 
 def _panes(results: dict[str, Result]) -> list[list[Result]]:
-    """The results as the figure has them."""
+    """The results in the order of the figure."""
     return [
         [r for r in results.values() if r.cell.settings["method"] in (row.sparse, row.full)]
         for row in ROWS
@@ -147,11 +147,11 @@ def _listed(panes: list[list[Result]]) -> list[tuple[Row, Result]]:
 def _numbers(row: Row, result: Result) -> dict[str, Any]:
     """A line of the CSV."""
     settings = result.cell.settings
-    told = {"row": row.label, "method": settings["method"], "n_inducing": settings["n_inducing"]}
+    line = {"row": row.label, "method": settings["method"], "n_inducing": settings["n_inducing"]}
     if result.failed is not None:
-        return told | {"failed": result.failed}
+        return line | {"failed": result.failed}
     drawn = ("across", "up", "surface", "inducing_points")
-    return told | {name: value for name, value in result.values.items() if name not in drawn}
+    return line | {name: value for name, value in result.values.items() if name not in drawn}
 
 
 def _line(row: Row, result: Result) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ def _line(row: Row, result: Result) -> tuple[str, ...]:
 
 
 def _draw(panes: list[list[Result]], X: np.ndarray, y: np.ndarray, folder: Path) -> None:
-    """One pane a result: training rows by class, inducing points black, the p = 0.5 contour."""
+    """One pane per result: training rows, inducing points (black), the p = 0.5 contour."""
     figure, axes = new_figure(
         len(panes),
         len(panes[0]),

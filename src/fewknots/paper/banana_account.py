@@ -1,12 +1,11 @@
-"""What a run of the banana experiment says about the paper's claims, in words.
+"""Compares the banana experiment with the paper's claims, in sentences.
 
-Every sentence is chosen by the numbers of the run, and gives them. Most are about where the
-inducing points end up: in how many places, how far from the boundary, how near the centre.
+Every sentence depends on the numbers of the run and contains them. Most are about where the
+inducing points are at the end: in how many places, how far from the boundary, how near the centre.
 
-Two points closer than a small share of a lengthscale carry the same information: the correlation
-of f between them is almost one. Points are merged into one *place* when a chain of such close
-neighbours leads from one to the other; points have collapsed when far fewer places than points
-are left.
+Two points that are much closer than a lengthscale carry the same information: the correlation of f
+between them is almost one. Points belong to one *place* if a chain of such close neighbours
+connects them. Points have collapsed if there are far fewer places than points.
 """
 
 import numpy as np
@@ -19,18 +18,18 @@ from .outputs import markdown_table
 
 CLOSE = 0.1  # lengthscales: an RBF kernel's correlation is then 0.995
 NEAR_CENTRE = 0.25  # standard deviations of the inputs
-COLLAPSED = 0.75  # or less of the points' number: places left
+COLLAPSED = 0.75  # points have collapsed if places / points is at most this
 _NEAR_OPTIMAL = 0.01  # nats of hold-out NLP
 
 
 def distinct_places(points: np.ndarray, lengthscale: np.ndarray) -> int:
-    """The number of different places of `points`, in the units of `lengthscale`."""
+    """The number of distinct places of `points`."""
     distances = squareform(pdist(points / lengthscale))
     return int(connected_components(distances < CLOSE)[0])
 
 
 def distance_to_boundary(points: np.ndarray, lengthscale: np.ndarray, found: Surface) -> float:
-    """The median distance, in lengthscales, from a point to where the probability is a half."""
+    """The median distance of points from the p = 0.5 contour, in lengthscales."""
     boundary = boundary_points(found.across, found.up, found.probability)
     if len(boundary) == 0:
         return float("nan")
@@ -38,7 +37,7 @@ def distance_to_boundary(points: np.ndarray, lengthscale: np.ndarray, found: Sur
 
 
 def boundary_points(across: np.ndarray, up: np.ndarray, surface: np.ndarray) -> np.ndarray:
-    """Where neighbours on the grid are on different sides of a half, the middle between them."""
+    """The midpoints between grid neighbours on different sides of p = 0.5."""
     grid = np.stack(np.meshgrid(across, up), axis=-1)
     side = surface > 0.5
     right, above = side[:, 1:] != side[:, :-1], side[1:] != side[:-1]
@@ -53,15 +52,15 @@ def number_near_centre(points: np.ndarray, X: np.ndarray) -> int:
 
 
 def account(panes: list[list[Result]]) -> str:
-    """`panes` as the figure has them: KL, MF, Generalized FITC; the full method last."""
+    """`panes` as in the figure: KL, MF, Generalized FITC; the full method is last."""
     done = [[result for result in line if result.failed is None] for line in panes]
     sparse = [[r for r in line if r.cell.settings["n_inducing"]] for line in done]
-    said = [_near_optimal(done[0]), _whereabouts(sparse), _collapse(sparse[2], sparse[0])]
+    said = [_near_optimal(done[0]), _describe_points(sparse), _collapse(sparse[2], sparse[0])]
     return "\n\n".join(part for part in said if part)
 
 
 def _near_optimal(kl: list[Result]) -> str:
-    """With how many points the KL method is as good as with all rows."""
+    """How many points the KL method needs to be as good as the full method."""
     if not kl or kl[-1].cell.settings["n_inducing"]:
         return ""
     *sparse, full = kl
@@ -75,7 +74,7 @@ def _near_optimal(kl: list[Result]) -> str:
     )
 
 
-def _whereabouts(sparse: list[list[Result]]) -> str:
+def _describe_points(sparse: list[list[Result]]) -> str:
     rows = [
         (
             label,

@@ -1,7 +1,7 @@
-"""What an experiment is: independent cells, and a drawing of their results.
+"""An experiment: independent cells, and a function that draws their results.
 
-A cell is one fit, or one curve: the smallest piece that is worth keeping when a run is stopped. It
-is described by its settings alone, so that a cell done yesterday can be told from one to do again.
+A cell is one fit, or one curve: the smallest piece that is saved when a run is stopped. Its
+settings describe it completely, so that a saved cell with the same settings need not run again.
 """
 
 from pathlib import Path
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 class Cell(NamedTuple):
     """One independent piece of an experiment.
 
-    key : unique within the experiment, and safe as a file name: "thyroid-sparse_kl-8-fold3".
-    settings : all that decides the result, as JSON can hold it; "data" names the data set it is
-        about, "seed" is where chance begins.
+    key : unique in the experiment, and a valid file name: "thyroid-sparse_kl-8-fold3".
+    settings : everything that decides the result, as JSON; "data" is the name of the data set,
+        "seed" the random seed.
     """
 
     key: str
@@ -21,7 +21,7 @@ class Cell(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """An option that one experiment has beside the common ones; the first value is the default."""
+    """An option of one experiment, besides the common ones; the first value is the default."""
 
     name: str  # "splits" is `--splits` on the command line
     values: tuple[str, ...]
@@ -29,21 +29,21 @@ class Choice(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What the user asked for. `extras` has a value for every choice of the experiment."""
+    """The user's options. `extras` has a value for every choice of the experiment."""
 
     quick: bool = False
-    data: Path | None = None  # None: the folder that FEWKNOTS_DATA names, and other places
+    data: Path | None = None  # None: the folder in FEWKNOTS_DATA, and other sources
     extras: dict[str, str] = {}  # noqa: RUF012  (never written to)
 
 
 class Result(NamedTuple):
-    """What came of a cell: `values`, or in their place the reason why it failed."""
+    """The result of a cell: `values`, or the reason why it failed."""
 
     cell: Cell
-    values: dict[str, Any]  # as JSON gave them back; empty if it failed
+    values: dict[str, Any]  # as read from JSON; empty if it failed
     failed: str | None
     seconds: float
-    warnings: tuple[str, ...] = ()  # what the fit wanted the user to know
+    warnings: tuple[str, ...] = ()  # warnings of the fit
 
 
 @runtime_checkable
@@ -52,12 +52,12 @@ class Experiment(Protocol):
 
     @property
     def name(self) -> str:
-        """The command."""
+        """The name of the command."""
         ...
 
     @property
     def title(self) -> str:
-        """Of the README."""
+        """The title of the README."""
         ...
 
     @property
@@ -67,17 +67,17 @@ class Experiment(Protocol):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Data sets, by the names of fewknots.datasets."""
+        """Names of data sets in fewknots.datasets."""
         ...
 
     @property
     def minutes(self) -> float:
-        """What the full run takes on two cores."""
+        """Duration of the full run on two cores."""
         ...
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """Options of its own."""
+        """Options that only this experiment has."""
         ...
 
     def cells(self, options: Options) -> list[Cell]:
@@ -85,18 +85,18 @@ class Experiment(Protocol):
         ...
 
     def run(self, cell: Cell, options: Options) -> dict[str, Any]:
-        """The cell's numbers: JSON, or NumPy arrays and scalars. Whatever it raises is recorded."""
+        """The cell's numbers: JSON, or NumPy arrays and scalars. Exceptions are recorded."""
         ...
 
     def write(self, results: dict[str, Result], options: Options, folder: Path) -> str:
-        """Draw figure.png and figure.pdf, write results.csv; return the README's middle part.
+        """Draw figure.png and figure.pdf, write results.csv; return the main part of the README.
 
-        `results` has an entry for every cell, also for those that failed.
+        `results` has an entry for every cell, including failed ones.
         """
         ...
 
 
-# The paper does not say which it used. Where it can be told from its numbers, it is one.
+# The paper does not say which it used. Its numbers, where they show it, agree with "one".
 LENGTHSCALES = Choice(
     "lengthscales",
     ("one", "per-input"),
@@ -105,5 +105,5 @@ LENGTHSCALES = Choice(
 
 
 def is_per_input(options: Options) -> bool:
-    """What to give as `ard`."""
+    """The value of the argument `ard`."""
     return options.extras[LENGTHSCALES.name] == "per-input"

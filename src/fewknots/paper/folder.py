@@ -1,7 +1,7 @@
-"""A whole run, from the data to the folder that a reader opens.
+"""A whole run, from the data to the output folder.
 
-README.md says what came out, and run.json what the numbers were made with, so that they can be
-made again.
+README.md describes the results; run.json records versions, machine and settings, so that the
+numbers can be reproduced.
 """
 
 import json
@@ -18,20 +18,20 @@ import numpy as np
 from .. import __version__
 from ..files.container import replacing
 from .experiment import Experiment, Options, Result
-from .runner import DataSets, Watch, gather, run_cells
+from .runner import DataSets, OnProgress, gather, run_cells
 
 
 def reproduce(
-    experiment: Experiment, options: Options, folder: Path, watch: Watch
+    experiment: Experiment, options: Options, folder: Path, watch: OnProgress
 ) -> dict[str, Result]:
-    """Run what is not done yet, then write figure, numbers, README.md and run.json."""
+    """Run the cells that have no result yet, then write figure, numbers, README.md and run.json."""
     data = gather(experiment.needs, options.data)
     folder.mkdir(parents=True, exist_ok=True)
     results = run_cells(experiment, options, data, folder, watch)
     account = experiment.write(results, options, folder)
-    told = record(experiment, options, data, results)
-    _write(folder / "run.json", json.dumps(told, indent=1, default=str) + "\n")
-    _write(folder / "README.md", readme(experiment, options, data, results, account, told))
+    run = record(experiment, options, data, results)
+    _write(folder / "run.json", json.dumps(run, indent=1, default=str) + "\n")
+    _write(folder / "README.md", readme(experiment, options, data, results, account, run))
     return results
 
 
@@ -41,10 +41,10 @@ def readme(
     data: DataSets,
     results: dict[str, Result],
     account: str,
-    told: dict,
+    run: dict,
 ) -> str:
-    """The experiment's account, between what it is and how to get it again."""
-    machine, versions = told["machine"], told["versions"]
+    """The text of README.md; `account` is the experiment's part, `run` the record."""
+    machine, versions = run["machine"], run["versions"]
     reduced = (
         "**A reduced run (`--quick`): it shows that everything works, not what the paper found.**"
     )
@@ -56,7 +56,7 @@ def readme(
         _failures(results),
         _warnings(results),
         "## How this was made",
-        f"`{command(experiment, options)}`, {told['seconds']:.0f} s in all on "
+        f"`{command(experiment, options)}`, {run['seconds']:.0f} s in all on "
         f"{machine['cores']} cores ({machine['cpu']}, {machine['device']}), "
         f"with fewknots {versions['fewknots']}, JAX {versions['jax']}, "
         f"Python {versions['python']}.",
@@ -71,14 +71,14 @@ def readme(
 
 
 def command(experiment: Experiment, options: Options) -> str:
-    """What to type to get this folder."""
+    """The command that makes this folder."""
     words = ["fewknots reproduce", experiment.name]
     words += [f"--{name} {value}" for name, value in _chosen(experiment, options).items()]
     return " ".join([*words, "--quick"] if options.quick else words)
 
 
 def default_folder(experiment: Experiment, options: Options) -> Path:
-    """Where a run goes unless the user says: runs with other options have other folders."""
+    """The default output folder; each combination of options has its own."""
     parts = [experiment.name, *_chosen(experiment, options).values()]
     return Path("reproduced") / "-".join([*parts, "quick"] if options.quick else parts)
 
@@ -117,7 +117,7 @@ def _write(path: Path, text: str) -> None:
 def record(
     experiment: Experiment, options: Options, data: DataSets, results: dict[str, Result]
 ) -> dict[str, Any]:
-    """Seeds, versions, machine, options, data, and what every cell cost."""
+    """Seeds, versions, machine, options, data, and the seconds of every cell."""
     cells = {key: _cell(result) for key, result in results.items()}
     seeds = {result.cell.settings["seed"] for result in results.values()}
     return {
@@ -141,18 +141,18 @@ def record(
 
 
 def _cell(result: Result) -> dict[str, Any]:
-    told: dict[str, Any] = {"settings": result.cell.settings, "seconds": result.seconds}
+    entry: dict[str, Any] = {"settings": result.cell.settings, "seconds": result.seconds}
     if result.failed is not None:
-        told["failed"] = result.failed
+        entry["failed"] = result.failed
     if result.warnings:
-        told["warnings"] = list(result.warnings)
-    return told
+        entry["warnings"] = list(result.warnings)
+    return entry
 
 
 def machine() -> dict[str, Any]:
-    """What computes, on how many cores it may, and how busy they were in the last five minutes.
+    """CPU, number of cores, device, and the load average of the last five minutes.
 
-    A load average well above one, while one experiment runs, is a reason to mistrust its seconds.
+    If the load average is well above one during an experiment, its seconds are not reliable.
     """
     device = jax.devices()[0]
     known = hasattr(os, "sched_getaffinity")
@@ -166,7 +166,7 @@ def machine() -> dict[str, Any]:
 
 
 def _cpu_model() -> str:
-    """The name the maker gives it, where the system tells."""
+    """The model name of the CPU, if the system provides it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
             named = [line.split(":", 1)[1].strip() for line in lines if "model name" in line]

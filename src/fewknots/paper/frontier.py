@@ -1,9 +1,9 @@
-"""The efficient frontier: at any time, the best score that any of the curves has by then.
+"""The efficient frontier: at any time, the best score of all curves up to then.
 
-A curve says what a fit's score was at some times. Between two of them the score is that of the
-earlier one, after the last it stays (the fit has ended), before the first there is none. The
-frontier is the lower envelope of all curves at every time; whose curve it is at that time holds it.
-Shares of time are shares of logarithmic time, as the figures' axes show it.
+A curve is the score of a fit at some times. Between two times, the score is that of the earlier
+one; after the last time it stays the same (the fit has ended); before the first there is none. The
+frontier is the lower envelope of all curves; its holder at some time is the curve that is lowest
+then. Shares of time are shares of logarithmic time, as on the axes of the figures.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Curve(NamedTuple):
-    """A score over time, and whose it is."""
+    """A score over time, and the name of its holder."""
 
     holder: str
     seconds: np.ndarray  # ascending
@@ -20,7 +20,7 @@ class Curve(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A piece of the frontier, held by one."""
+    """A time interval in which the frontier has one holder."""
 
     start: float
     end: float
@@ -28,14 +28,14 @@ class Stretch(NamedTuple):
 
 
 class Frontier(NamedTuple):
-    """The envelope as steps (score i from time i on), and who held it when."""
+    """The envelope as steps (score i from time i on), and its holders."""
 
     seconds: np.ndarray
     scores: np.ndarray
     stretches: tuple[Stretch, ...]
 
     def shares(self) -> dict[str, float]:
-        """The share of logarithmic time that each holder has, the greatest first."""
+        """The share of logarithmic time of each holder, the largest first."""
         total = np.log(self.stretches[-1].end / self.stretches[0].start)
         held: dict[str, float] = {}
         for start, end, holder in self.stretches:
@@ -43,7 +43,7 @@ class Frontier(NamedTuple):
         return dict(sorted(held.items(), key=lambda item: -item[1]))
 
     def long_stretches(self, share: float) -> list[Stretch]:
-        """Those of at least this share of logarithmic time, neighbours with one holder joined."""
+        """Stretches of at least this share of logarithmic time; equal neighbours are merged."""
         least = share * np.log(self.stretches[-1].end / self.stretches[0].start)
         joined: list[Stretch] = []
         for stretch in self.stretches:
@@ -57,7 +57,7 @@ class Frontier(NamedTuple):
 
 
 def efficient_frontier(curves: list[Curve]) -> Frontier:
-    """From the first moment that any curve knows to the last one."""
+    """The frontier from the earliest time of any curve to the latest."""
     seconds = np.unique(np.concatenate([curve.seconds for curve in curves]))
     scores = np.array([_at(curve, seconds) for curve in curves])
     best = scores.argmin(axis=0)

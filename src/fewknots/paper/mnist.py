@@ -1,7 +1,7 @@
 """Section 5, stochastic optimisation: odd digits against even ones, 60,000 images.
 
-The paper's own settings (200 inducing points, Adadelta with step rate 0.1, batches of 10) beside
-fewknots' defaults with as many points, all on one plot. A cell is one curve.
+The paper's settings (200 inducing points, Adadelta with step rate 0.1, batches of 10) and fewknots'
+defaults with as many points, in one plot. A cell is one curve.
 """
 
 from pathlib import Path
@@ -23,12 +23,12 @@ from .timed_fits import followed_fit
 
 PAPER = {"nlp": 0.069, "error": 0.022}
 _DATA = "mnist_odd_even"
-_PASSES = 10  # of Adadelta: the paper does not say how many it took
+_PASSES = 10  # of Adadelta over all rows; the paper does not give its number
 _NEXT_LOOK = 1.08
 
 
-class Setting(NamedTuple):
-    """A way to fit: how the figure calls it, and the arguments that are not the defaults."""
+class MnistFit(NamedTuple):
+    """A fit: its label in the figure, and the arguments that differ from the defaults."""
 
     label: str
     arguments: dict[str, Any]
@@ -36,16 +36,16 @@ class Setting(NamedTuple):
 
 PIXELS_AS_THEY_ARE = {"standardize": False, "ard": False}
 NATURAL = {"optimizer": "natural_gradient"}  # what so many rows get by default
-WAYS = {
-    "paper": Setting(
+FITS = {
+    "paper": MnistFit(
         "the paper's: Adadelta, step rate 0.1, batches of 10",
         {"optimizer": "adadelta", "batch_size": 10, "max_iter": 6000 * _PASSES, "tol": 0.0}
         | PIXELS_AS_THEY_ARE,
     ),
-    "one-lengthscale": Setting(
+    "one-lengthscale": MnistFit(
         "natural gradients, one lengthscale, pixels as they are", NATURAL | PIXELS_AS_THEY_ARE
     ),
-    "defaults": Setting("fewknots' defaults (pixels standardised, a lengthscale each)", NATURAL),
+    "defaults": MnistFit("fewknots' defaults (pixels standardised, a lengthscale each)", NATURAL),
 }
 _QUICK_STEPS = {"paper": 1000, "one-lengthscale": 100, "defaults": 50}
 
@@ -61,7 +61,7 @@ class Mnist:
     choices: tuple[Choice, ...] = ()
 
     def cells(self, options: Options) -> list[Cell]:
-        return [_cell(name, setting, options) for name, setting in WAYS.items()]
+        return [_cell(name, setting, options) for name, setting in FITS.items()]
 
     def run(self, cell: Cell, options: Options) -> dict[str, Any]:
         dataset = load(_DATA, options.data)
@@ -82,7 +82,7 @@ class Mnist:
         return _account(list(results.values()))
 
 
-def _cell(name: str, setting: Setting, options: Options) -> Cell:
+def _cell(name: str, setting: MnistFit, options: Options) -> Cell:
     arguments = dict(setting.arguments)
     if options.quick:
         arguments["max_iter"] = _QUICK_STEPS[name]
@@ -97,11 +97,11 @@ def _cell(name: str, setting: Setting, options: Options) -> Cell:
 
 
 def _label(result: Result) -> str:
-    return WAYS[result.cell.settings["way"]].label
+    return FITS[result.cell.settings["way"]].label
 
 
 def _draw(done: list[Result], folder: Path) -> None:
-    """Scores down, time and passes across."""
+    """A row of panels for each score, a column each for time and passes."""
     figure, axes = new_figure(2, 2, 11.0, 8.0, sharey="row")
     paper = [Line("the paper's result", PAPER["nlp"], PAPER["error"])]
     for column, across in enumerate(("seconds", "passes")):
@@ -120,10 +120,10 @@ def _account(results: list[Result]) -> str:
         [
             "![hold-out scores against time and passes](figure.png)",
             markdown_table(header, lines),
-            "Accuracy and NLP are on the 10,000 test images, at the end of training. Time counts "
-            "training alone, with everything compiled and the first inducing points chosen; the "
-            "clock stands while the test images are looked at. The paper does not say how long it "
-            f"trained: here Adadelta goes over the images {_PASSES} times.",
+            "Accuracy and NLP are on the 10,000 test images, at the end of training. Time is of "
+            "training alone, without compiling, choosing the first inducing points and scoring the "
+            "test images. The paper does not say how long it trained: here Adadelta makes "
+            f"{_PASSES} passes over the images.",
         ]
     )
 

@@ -1,7 +1,7 @@
-"""What experiments show: tables for people (Markdown) and programs (CSV), and figures.
+"""Outputs of experiments: tables for people (Markdown) and programs (CSV), and figures.
 
-Figures are drawn without a screen and saved as PNG and PDF, the same from the same numbers.
-matplotlib is imported with the first one: everything but drawing works without it.
+Figures are drawn without a screen and saved as PNG and PDF; equal numbers give equal files.
+matplotlib is imported with the first figure: everything except drawing works without it.
 """
 
 import csv
@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from ..files.container import replacing
 from .experiment import Result
 
-_TO_LOOK_AT = {"dpi": 120}
 _WITHOUT_DATES = {"png": {"Software": None}, "pdf": {"CreationDate": None, "Producer": None}}
 _COLOURS = ("#3b76af", "#c44e52", "#55a868", "#8172b3")
 _LINE_STYLES = ("--", ":", "-.")
@@ -22,12 +21,12 @@ _NAMES = {
     "nlp": "hold-out NLP, nats a row",
     "error": "hold-out error",
 }
-_LEAST_HEIGHT = 0.001  # a single point has none
-_HEADROOM = 1.6  # times what there is between the lowest score and the highest line or end
+_LEAST_HEIGHT = 0.001  # of the y range, for a curve with a single point
+_HEADROOM = 1.6  # y range / (highest line or end of a curve - lowest score)
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """A table whose columns line up also for those who read the text as it is."""
+    """A Markdown table whose columns are aligned in the plain text too."""
     lines = [[str(entry) for entry in row] for row in (header, *rows)]
     widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(header))]
     padded = [
@@ -39,7 +38,7 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """One line a row; the columns are the keys of all rows, in the order they first appear."""
+    """One line per row; the columns are the keys of all rows, in order of first appearance."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns)
@@ -48,23 +47,23 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def entry(result: Result, name: str, digits: int) -> str:
-    """A number of a result as a table shows it; of a failed cell, why it failed."""
+    """A number of a result for a table; for a failed cell, the reason."""
     if result.failed is not None:
         return f"failed: {result.failed.splitlines()[0]}"
     return f"{result.values[name]:.{digits}f}"
 
 
 def curve_rows(results: dict[str, Result], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Every point of every curve, or why there is none, with the cell's settings of those names."""
+    """Every point of every curve, or the failure, with these settings of the cell."""
     rows = []
     for result in results.values():
-        told = {name: result.cell.settings[name] for name in names}
+        settings = {name: result.cell.settings[name] for name in names}
         if result.failed is not None:
-            rows.append(told | {"failed": result.failed})
+            rows.append(settings | {"failed": result.failed})
             continue
         columns = result.values["curve"]
         points = zip(*columns.values(), strict=True)
-        rows += [told | dict(zip(columns, point, strict=True)) for point in points]
+        rows += [settings | dict(zip(columns, point, strict=True)) for point in points]
     return rows
 
 
@@ -86,16 +85,16 @@ def new_figure(rows: int, columns: int, width: float, height: float, **arguments
 
 
 def save_figure(figure: Any, folder: Path, name: str = "figure") -> None:
-    """Write `name`.png and `name`.pdf into the folder, and forget the figure."""
+    """Write `name`.png and `name`.pdf into the folder, and close the figure."""
     from matplotlib import pyplot
 
     for kind, metadata in _WITHOUT_DATES.items():
-        figure.savefig(folder / f"{name}.{kind}", metadata=metadata, **_TO_LOOK_AT)
+        figure.savefig(folder / f"{name}.{kind}", metadata=metadata, dpi=120)
     pyplot.close(figure)
 
 
 class Line(NamedTuple):
-    """Something to beat: its scores are two numbers."""
+    """The scores of a baseline, drawn as horizontal lines."""
 
     label: str
     nlp: float
@@ -110,7 +109,7 @@ def draw_panel(
     across: str,
     score: str,
 ) -> None:
-    """A fit's scores on a logarithmic axis, and the lines; by the names of a curve's columns."""
+    """Draw curves and baselines; `across` and `score` are columns of a curve."""
     heights = [getattr(line, score) for line in lines]
     for line, height, style in zip(lines, heights, _LINE_STYLES, strict=False):
         axes.axhline(height, color="#444444", linestyle=style, label=line.label)

@@ -1,9 +1,9 @@
-"""Running an experiment: cell after cell, each kept in a file as soon as it is done.
+"""Runs an experiment cell by cell, and saves each cell in a file as soon as it is done.
 
-A run may end at any moment, by Ctrl-C or by a power cut. The same command then goes on: a cell
-whose file is there, made by this version with the same settings from the same data, is not run
-again. One that failed is. The SHA-256 of every data set goes into every cell's file, so that
-numbers from one version of the data are never mixed with numbers from another.
+A run may end at any moment, by Ctrl-C or a power failure. The same command then continues it: a
+cell that has a file, written by this version with the same settings and data, is not run again,
+unless it failed. The SHA-256 of every data set is stored in every cell's file, so that numbers from
+different versions of the data are never mixed.
 """
 
 import hashlib
@@ -23,25 +23,25 @@ from ..files.container import replacing
 from ..stopping import listening
 from .experiment import Cell, Experiment, Options, Result
 
-Watch = Callable[["Moment"], None]
+OnProgress = Callable[["RunProgress"], None]
 
 
-class Found(NamedTuple):
-    """A data set that is there."""
+class FoundData(NamedTuple):
+    """A data set that was found."""
 
     source: str
     sha256: str  # of inputs, labels and splits
 
 
 class DataSets(NamedTuple):
-    """What was found of what an experiment needs, and why the rest was not."""
+    """The data sets of an experiment: those found, and why others were not."""
 
-    found: dict[str, Found]
+    found: dict[str, FoundData]
     missing: dict[str, str]
 
 
 def gather(names: tuple[str, ...], folder: Path | None) -> DataSets:
-    """Look at every data set once. DatasetError if none is there: then there is nothing to run."""
+    """Load every data set once. DatasetError if none was found."""
     found, missing = {}, {}
     for name in names:
         try:
@@ -49,7 +49,7 @@ def gather(names: tuple[str, ...], folder: Path | None) -> DataSets:
         except DatasetError as error:
             missing[name] = str(error)
         else:
-            found[name] = Found(dataset.source, _sha256(dataset))
+            found[name] = FoundData(dataset.source, _sha256(dataset))
     if missing and not found:
         raise DatasetError("\n\n".join(missing.values()))
     return DataSets(found, missing)
@@ -63,8 +63,8 @@ def _sha256(dataset: Dataset) -> str:
     return digest.hexdigest()
 
 
-class Moment(NamedTuple):
-    """Where a run stands: before a cell (`result` is None) or after one."""
+class RunProgress(NamedTuple):
+    """The state of a run: before a cell (`result` is None) or after it."""
 
     done: int
     total: int
@@ -74,34 +74,34 @@ class Moment(NamedTuple):
 
 
 def run_cells(
-    experiment: Experiment, options: Options, data: DataSets, folder: Path, watch: Watch
+    experiment: Experiment, options: Options, data: DataSets, folder: Path, watch: OnProgress
 ) -> dict[str, Result]:
-    """Every cell's result, from its file or from running it."""
+    """The result of every cell, from its file or from running it."""
     cells = experiment.cells(options)
     files = folder / "cells"
     files.mkdir(parents=True, exist_ok=True)
     identity = {name: found.sha256 for name, found in data.found.items()}
     results: dict[str, Result] = {}
     with listening() as interruption:
-        # A fit ended by Ctrl-C would leave a number in the table that no other run gives.
+        # A fit stopped by Ctrl-C would give a number that cannot be reproduced.
         interruption.keeps_nothing = True
         for done, cell in enumerate(cells):
             path = files / f"{cell.key}.json"
-            made_of = {"fewknots": __version__, "settings": _as_json(cell.settings)}
-            made_of["data"] = identity
-            result = _kept(path, cell, made_of)
+            origin = {"fewknots": __version__, "settings": _as_json(cell.settings)}
+            origin["data"] = identity
+            result = _load_cell(path, cell, origin)
             kept = result is not None
             if result is None:
-                watch(Moment(done, len(cells), cell))
+                watch(RunProgress(done, len(cells), cell))
                 result = _without_data(cell, data) or _run(experiment, cell, options)
-                _keep(path, result, made_of)
+                _save_cell(path, result, origin)
             results[cell.key] = result
-            watch(Moment(done + 1, len(cells), cell, result, kept))
+            watch(RunProgress(done + 1, len(cells), cell, result, kept))
     return results
 
 
 def _without_data(cell: Cell, data: DataSets) -> Result | None:
-    """The failure of a cell whose data could not be had; None if they could."""
+    """The failure of a cell whose data were not found; None if they were."""
     missing = data.missing.get(cell.settings["data"])
     return None if missing is None else Result(cell, {}, f"DatasetError: {missing}", 0.0)
 
@@ -119,11 +119,11 @@ def _run(experiment: Experiment, cell: Cell, options: Options) -> Result:
     return Result(cell, values, failed, time.perf_counter() - started, tuple(said))
 
 
-def _keep(path: Path, result: Result, made_of: dict[str, Any]) -> None:
+def _save_cell(path: Path, result: Result, origin: dict[str, Any]) -> None:
     outcome = {"values": result.values} if result.failed is None else {"failed": result.failed}
     record = {
         "key": result.cell.key,
-        **made_of,
+        **origin,
         "seconds": result.seconds,
         "warnings": list(result.warnings),
         **outcome,
@@ -132,19 +132,19 @@ def _keep(path: Path, result: Result, made_of: dict[str, Any]) -> None:
         temporary.write_text(json.dumps(record) + "\n", encoding="utf-8")
 
 
-def _kept(path: Path, cell: Cell, made_of: dict[str, Any]) -> Result | None:
-    """The result in the cell's file; None if there is none that can stand for a new run."""
+def _load_cell(path: Path, cell: Cell, origin: dict[str, Any]) -> Result | None:
+    """The result in the cell's file; None if there is none, or if the cell has to run again."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        same = all(record[part] == made_of[part] for part in made_of)
+        same = all(record[part] == origin[part] for part in origin)
         if not same or "failed" in record:
             return None
         values, seconds = record["values"], record["seconds"]
         return Result(cell, values, None, seconds, tuple(record["warnings"]))
-    except (OSError, ValueError, KeyError, TypeError):  # none, or not one of ours
+    except (OSError, ValueError, KeyError, TypeError):  # no file, or not a file of ours
         return None
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:
-    """As reading it back from a file gives it, so that a first run and a resumed one agree."""
+    """The values as read from a JSON file, so that a first run and a resumed run agree."""
     return json.loads(json.dumps(values, default=lambda array: array.tolist()))

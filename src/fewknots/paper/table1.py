@@ -1,9 +1,9 @@
 """Table 1: nine data sets, eight methods, the negative log probability (NLP) of rows held out.
 
-The paper says little of how the table was made. What reproduces it: the ten splits of the IDA
-benchmark, standardised inputs, an RBF kernel with one lengthscale for all inputs, the probit
-likelihood. `--lengthscales` and `--splits` try the other ways. The figure has a panel for each
-data set, our entries beside the paper's.
+The paper says little about how the table was made. These choices reproduce it: the ten splits of
+the IDA benchmark, standardised inputs, an RBF kernel with one lengthscale for all inputs, the
+probit likelihood. `--lengthscales` and `--splits` select others. The figure has a panel for each
+data set, with our entries and the paper's.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ from ..kernels import RBF
 from .experiment import LENGTHSCALES, Cell, Choice, Options, Result, is_per_input
 from .outputs import new_figure, save_figure, write_csv
 from .table1_account import Folds, account, by_column, our_score
-from .table1_paper import AS_PRINTED, COLUMNS, DATA_SETS, LABELS, PAPER, Column, TableEntry
+from .table1_paper import AS_PRINTED, COLUMNS, DATA_SETS, LABELS, PAPER, TableColumn, TableEntry
 from .timed_fits import hold_out_scores
 
 FOLDS = 10
@@ -28,7 +28,7 @@ SPLITS = Choice(
     ("ida", "folds"),
     "Ten splits of IDA's sizes, as in the paper, or ten-fold cross-validation.",
 )
-# Nine tenths of these are thousands of rows: with --splits folds, only for a few inducing points.
+# With --splits folds, training sets of these have thousands of rows: only columns with M = 8.
 _MANY_ROWS = ("twonorm", "ringnorm", "waveform")
 _QUICK_SETS = ("thyroid", "heart")
 _QUICK_FOLDS = 2
@@ -41,22 +41,22 @@ _COLOURS = {
     "KLSp": "#c44e52",
     "MFSp": "#3b76af",
 }
-_APART = 0.16  # of the distance between two columns: ours to the left, the paper's to the right
-_ROOM = 0.06  # of the range shown, below it, and twice above for the word "Large"
+_APART = 0.16  # shift of our entry to the left, of the paper's to the right; columns are 1 apart
+_ROOM = 0.06  # margin below, as a share of the range; twice as much above, for the word "Large"
 
 
 class Check(NamedTuple):
-    """A cell of the table again, with the kernel held: why our number is worse than the paper's.
+    """A cell of the table with a fixed kernel, to explain why our number is worse than the paper's.
 
     Sparse mean field's bound is loose, and looser for kernels with steeper functions, so its
-    maximum lies at a kernel that is too flat (small variance, long lengthscale) for good
-    probabilities. Whoever stops on the way up, at a steeper kernel, predicts better. A check holds
-    the kernel at such a place, learns all the rest, and compares bound and NLP with those of the
-    fit that also learned the kernel.
+    maximum is at a kernel that is too flat (small variance, long lengthscale) for good
+    probabilities. An optimiser that stops early, at a steeper kernel, predicts better. A check
+    fixes such a kernel, learns all the rest, and compares bound and NLP with the fit that also
+    learned the kernel.
     """
 
     data: str
-    column: Column
+    column: TableColumn
     kernel: dict[str, float]
 
 
@@ -80,7 +80,7 @@ class Table1:
     choices: tuple[Choice, ...] = (LENGTHSCALES, SPLITS)
 
     def cells(self, options: Options) -> list[Cell]:
-        """Folds innermost: they have the same shapes, for which JAX compiles once."""
+        """The innermost loop is over folds: they have equal shapes, so JAX compiles once."""
         names = _QUICK_SETS if options.quick else DATA_SETS
         columns = _QUICK_COLUMNS if options.quick else (*COLUMNS, *AS_PRINTED)
         folds = range(_QUICK_FOLDS if options.quick else FOLDS)
@@ -90,7 +90,7 @@ class Table1:
             *(
                 _cell(name, column, fold, options)
                 for name in names
-                if _is_there(name, options)
+                if _is_available(name, options)
                 for column in columns
                 if _is_feasible(name, column, options)
                 for fold in folds
@@ -98,7 +98,7 @@ class Table1:
             *(
                 _check_cell(check, fold, options)
                 for check in checks
-                if _is_there(check.data, options)
+                if _is_available(check.data, options)
                 for fold in folds
             ),
         ]
@@ -133,8 +133,8 @@ class Table1:
         return account(list(results.values()), options.extras)
 
 
-def _is_there(name: str, options: Options) -> bool:
-    """A data set that cannot be had is left out; the README tells which and why."""
+def _is_available(name: str, options: Options) -> bool:
+    """Whether the data set can be loaded; if not, it is left out and the README says why."""
     try:
         load(name, options.data)
     except DatasetError:
@@ -142,11 +142,11 @@ def _is_there(name: str, options: Options) -> bool:
     return True
 
 
-def _is_feasible(name: str, column: Column, options: Options) -> bool:
+def _is_feasible(name: str, column: TableColumn, options: Options) -> bool:
     return options.extras[SPLITS.name] == "ida" or name not in _MANY_ROWS or column.points == 8
 
 
-def _cell(name: str, column: Column, fold: int, options: Options) -> Cell:
+def _cell(name: str, column: TableColumn, fold: int, options: Options) -> Cell:
     settings = {
         "part": "table",
         "data": name,
@@ -155,7 +155,7 @@ def _cell(name: str, column: Column, fold: int, options: Options) -> Cell:
         "family": column.family,
         "method": column.method,
         "points": column.points,
-        "kernel": {},  # an RBF that starts from the data
+        "kernel": {},  # an RBF whose start depends on the data
         "learn_kernel": True,
         "ard": is_per_input(options),
         "seed": 0,
@@ -173,23 +173,16 @@ def _check_cell(check: Check, fold: int, options: Options) -> Cell:
 def _row(result: Result) -> dict[str, Any]:
     """A line of the CSV."""
     named = ("part", "data", "splits", "fold", "family", "method", "points", "ard")
-    told = {name: result.cell.settings[name] for name in named}
+    settings = {name: result.cell.settings[name] for name in named}
     if result.failed is not None:
-        return told | {"seconds": result.seconds, "status": f"failed: {result.failed}"}
+        return settings | {"seconds": result.seconds, "status": f"failed: {result.failed}"}
     values = dict(result.values)
-    converged = values.pop("converged")
-    return (
-        told
-        | values
-        | {
-            "seconds": result.seconds,
-            "status": "converged" if converged else "stopped before it converged",
-        }
-    )
+    status = "converged" if values.pop("converged") else "stopped before it converged"
+    return settings | values | {"seconds": result.seconds, "status": status}
 
 
 def ten_splits(dataset: Dataset, kind: str, seed: int) -> tuple[Split, ...]:
-    """Rows to learn from and to test on, ten times; `seed` decides the order of the rows."""
+    """Ten splits into training and test rows; for folds, `seed` decides the order of the rows."""
     if kind == "ida":
         return dataset.splits[:FOLDS]
     folds = KFold(FOLDS, shuffle=True, random_state=seed).split(dataset.X)
@@ -197,9 +190,9 @@ def ten_splits(dataset: Dataset, kind: str, seed: int) -> tuple[Split, ...]:
 
 
 def number_of_points(dataset: Dataset, splits: tuple[Split, ...], points: int | float) -> int:
-    """How many inducing points a column of the table means: the same number in every fold.
+    """The number of inducing points for a column of the table, equal in every fold.
 
-    Never more than there are distinct rows: flare_solar's 666 are copies of about 80.
+    At most the number of distinct rows: flare_solar's 666 rows are copies of about 80.
     """
     rows = min(len(train) for train, _ in splits)
     wanted = round(points * rows) if isinstance(points, float) else points
@@ -207,7 +200,7 @@ def number_of_points(dataset: Dataset, splits: tuple[Split, ...], points: int | 
 
 
 def draw(results: list[Result], folder: Path) -> None:
-    """Dots are medians, bars intervals; full for ours, hollow for the paper's."""
+    """Dots are medians, bars are intervals; filled for ours, hollow for the paper's."""
     folds = by_column(results)
     names = [name for name in DATA_SETS if any(key[1] == name for key in folds)]
     across = min(3, max(1, len(names)))
@@ -245,7 +238,9 @@ def _draw_panel(panel: Any, folds: Folds, name: str) -> None:
     panel.grid(axis="y", alpha=0.3)
 
 
-def _draw_score(panel: Any, place: float, shown: TableEntry, column: Column, full: bool) -> None:
+def _draw_score(
+    panel: Any, place: float, shown: TableEntry, column: TableColumn, full: bool
+) -> None:
     colour = _COLOURS[column.family]
     if shown.is_large:
         style = {"color": colour, "ha": "center", "va": "top", "rotation": 90, "fontsize": 7}
@@ -263,7 +258,7 @@ def _draw_score(panel: Any, place: float, shown: TableEntry, column: Column, ful
     )
 
 
-def _short(column: Column) -> str:
+def _short(column: TableColumn) -> str:
     return column.label.replace(" M=", "\n")
 
 

@@ -1,4 +1,4 @@
-"""What a run of Table 1 says: the table beside the paper's, and the paper's claims, in words."""
+"""The README part of Table 1: our table with the paper's, and the paper's claims checked."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from .table1_paper import (
     DATA_SETS,
     LABELS,
     PAPER,
-    Column,
+    TableColumn,
     TableEntry,
     Verdict,
     compare,
 )
 
-Folds = dict[tuple[str, str, Column], list[Result]]  # by part, data set and column
+Folds = dict[tuple[str, str, TableColumn], list[Result]]  # by part, data set and column
 _PROTOCOL = {
     ("splits", "ida"): "splits of the IDA benchmark",
     ("splits", "folds"): "ten-fold cross-validation of all rows",
@@ -29,7 +29,7 @@ _PROTOCOL = {
 
 
 def account(results: list[Result], extras: dict[str, str]) -> str:
-    """Protocol, tables, sums, and what became of the paper's claims."""
+    """Protocol, tables, counts, and the paper's claims."""
     folds = by_column(results)
     columns = [c for c in COLUMNS if any(key[2] == c for key in folds)]
     printed = [c for c in AS_PRINTED if any(key[2] == c for key in folds)]
@@ -49,7 +49,7 @@ def account(results: list[Result], extras: dict[str, str]) -> str:
         _claims(folds),
     ]
     if printed:
-        parts += ['## The columns "M=3.0%" taken at their word', _at_their_word(folds, printed)]
+        parts += ['## The columns "M=3.0%" taken at their word', _as_printed(folds, printed)]
     parts += ["## Error rates", _errors(folds, [*columns, *printed])]
     return "\n\n".join(part for part in parts if part)
 
@@ -59,12 +59,12 @@ def by_column(results: Sequence[Result]) -> Folds:
     folds: Folds = {}
     for result in results:
         settings = result.cell.settings
-        column = Column(settings["family"], settings["method"], settings["points"])
+        column = TableColumn(settings["family"], settings["method"], settings["points"])
         folds.setdefault((settings["part"], settings["data"], column), []).append(result)
     return folds
 
 
-def our_score(folds: Folds, name: str, column: Column) -> TableEntry | None:
+def our_score(folds: Folds, name: str, column: TableColumn) -> TableEntry | None:
     """Our entry; None if it was not run, or if a fold failed."""
     results = folds.get(("table", name, column), [])
     if not results or any(result.failed is not None for result in results):
@@ -73,9 +73,9 @@ def our_score(folds: Folds, name: str, column: Column) -> TableEntry | None:
 
 
 def _compared(
-    folds: Folds, columns: Sequence[Column]
-) -> list[tuple[str, Column, TableEntry, Verdict]]:
-    """Every entry that can be set beside the paper's."""
+    folds: Folds, columns: Sequence[TableColumn]
+) -> list[tuple[str, TableColumn, TableEntry, Verdict]]:
+    """Every entry that can be compared with the paper's."""
     return [
         (name, column, ours, compare(ours, PAPER[name, column]))
         for column in columns
@@ -84,7 +84,7 @@ def _compared(
     ]
 
 
-def _table(folds: Folds, columns: Sequence[Column]) -> str:
+def _table(folds: Folds, columns: Sequence[TableColumn]) -> str:
     rows = []
     for name in _names(folds):
         ours = [_entry(folds, name, column) for column in columns]
@@ -97,7 +97,7 @@ def _names(folds: Folds) -> list[str]:
     return [name for name in DATA_SETS if any(key[1] == name for key in folds)]
 
 
-def _entry(folds: Folds, name: str, column: Column) -> str:
+def _entry(folds: Folds, name: str, column: TableColumn) -> str:
     ours = our_score(folds, name, column)
     if ours is not None:
         return f"{ours}{compare(ours, PAPER[name, column]).value}"
@@ -109,8 +109,8 @@ def _why_not(results: list[Result]) -> str:
     return f"failed: {failed} of {len(results)} folds" if results else "not run"
 
 
-def _sums(folds: Folds, columns: Sequence[Column]) -> str:
-    """Wins, ties and losses, and how far apart the numbers are."""
+def _sums(folds: Folds, columns: Sequence[TableColumn]) -> str:
+    """Wins, ties and losses, and the mean distance from the paper's numbers."""
     rows, total = [], Counter[Verdict]()
     for column in columns:
         compared = _compared(folds, [column])
@@ -123,15 +123,15 @@ def _sums(folds: Folds, columns: Sequence[Column]) -> str:
     return markdown_table(header, rows)
 
 
-def _distance(compared: list[tuple[str, Column, TableEntry, Verdict]]) -> str:
-    """Mean of |ours - paper's| where both are numbers."""
+def _distance(compared: list[tuple[str, TableColumn, TableEntry, Verdict]]) -> str:
+    """Mean of |our median - paper's median| over entries that are not Large."""
     pairs = [(ours, PAPER[name, column]) for name, column, ours, _ in compared]
     apart = [abs(a.median - b.median) for a, b in pairs if not (a.is_large or b.is_large)]
     return f"{np.mean(apart):.3f}" if apart else ""
 
 
-def _worse(folds: Folds, columns: Sequence[Column]) -> str:
-    """Every entry that is worse than the paper's, with what was found out about it."""
+def _worse(folds: Folds, columns: Sequence[TableColumn]) -> str:
+    """Every entry that is worse than the paper's, with the explanation from a check."""
     lines = []
     for name, column, ours, verdict in _compared(folds, columns):
         if verdict is not Verdict.WORSE:
@@ -148,7 +148,7 @@ def _worse(folds: Folds, columns: Sequence[Column]) -> str:
 
 
 def _claims(folds: Folds) -> str:
-    """The paper's two sentences about its table, asked of ours."""
+    """The paper's two claims about its table, checked for ours."""
     pairs = {
         f"{LABELS.get(name, name)} M={kl.label.partition('=')[2]}": (by_fitc, by_kl)
         for fitc, kl in zip(COLUMNS[2:4], COLUMNS[4:6], strict=True)
@@ -175,8 +175,8 @@ def _claims(folds: Folds) -> str:
     )
 
 
-def _at_their_word(folds: Folds, printed: Sequence[Column]) -> str:
-    """The evidence for 30 %: what 3 % gives."""
+def _as_printed(folds: Folds, printed: Sequence[TableColumn]) -> str:
+    """Results with 3 %, as evidence that the paper used 30 %."""
     meant = [column for column in COLUMNS if isinstance(column.points, float)]
     literal, likely = (our_score(folds, "ringnorm", columns[0]) for columns in (printed, meant))
     on_ringnorm = (
@@ -195,14 +195,14 @@ def _at_their_word(folds: Folds, printed: Sequence[Column]) -> str:
     )
 
 
-def _errors(folds: Folds, columns: Sequence[Column]) -> str:
-    """Of ours alone: the paper gives none."""
+def _errors(folds: Folds, columns: Sequence[TableColumn]) -> str:
+    """Our error rates; the paper has none."""
     rows = [
         (LABELS.get(name, name), *(_error(folds.get(("table", name, c), [])) for c in columns))
         for name in _names(folds)
     ]
-    told = "Share of wrong answers: median over the folds ± two standard deviations of them."
-    return f"{told}\n\n{markdown_table(('data', *(c.label for c in columns)), rows)}"
+    note = "Share of wrong answers: median over the folds ± two standard deviations of them."
+    return f"{note}\n\n{markdown_table(('data', *(c.label for c in columns)), rows)}"
 
 
 def _error(results: list[Result]) -> str:
@@ -213,7 +213,7 @@ def _error(results: list[Result]) -> str:
 
 
 def explanation(learned: list[Result], held: list[Result]) -> str:
-    """In words: what it costs and gains to hold the kernel. Both lists are over the folds."""
+    """A text on bound and NLP with a fixed kernel (`held`); both lists are over the folds."""
     kernel = held[0].cell.settings["kernel"]
     lost = [
         before.values["evidence"] - after.values["evidence"]

@@ -1,7 +1,7 @@
-"""Table 1 as the paper prints it: median hold-out NLP over ten folds, and 2-σ intervals.
+"""Table 1 as printed in the paper: median hold-out NLP over ten folds, and 2-σ intervals.
 
-σ is the standard deviation of the folds' numbers, not of their median: on the published splits that
-gives the paper's intervals for EP and KL almost to the digit, and σ/√10 a third of them.
+σ is the standard deviation over the folds, not the standard error: on the published splits this
+gives the paper's intervals for EP and KL almost exactly, and σ/√10 gives a third of them.
 """
 
 from collections.abc import Sequence
@@ -10,27 +10,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-# "Large" stands in the paper for the NLP of a method that is all but certain of wrong answers. A
-# method that knows nothing and says so has an NLP of log 2 = 0.69; the largest numbers printed are
-# .64 and, as an interval, .43. Above one nat a row wrong answers were given as certain.
+# "Large" in the paper is the NLP of a method that is almost certain of wrong answers. A method that
+# always predicts 0.5 has an NLP of log 2 = 0.69; the largest printed numbers are .64 and, as an
+# interval, .43. An NLP above one nat per row means over-confident wrong answers.
 _LARGE = 1.0
 
 
 class TableEntry(NamedTuple):
-    """Median ± interval. Text has two digits, as in the paper."""
+    """Median ± interval, printed with two digits, as in the paper."""
 
     median: float
     interval: float
 
     @classmethod
     def of(cls, folds: Sequence[float]) -> "TableEntry":
-        """Of one number a fold."""
+        """The entry for one number per fold."""
         spread = float(np.std(folds, ddof=1)) if len(folds) > 1 else 0.0
         return cls(float(np.median(folds)), 2.0 * spread)
 
     @classmethod
     def from_text(cls, text: str) -> "TableEntry":
-        """As the paper prints it."""
+        """Parse an entry as printed in the paper."""
         if text == "Large":
             return cls(np.inf, np.inf)
         median, interval = text.split("±")
@@ -47,7 +47,7 @@ class TableEntry(NamedTuple):
 
 
 class Verdict(Enum):
-    """How a score stands to the paper's. The value marks it in a table."""
+    """Comparison of a score with the paper's. The value is its mark in a table."""
 
     BETTER = " ▼"  # a lower NLP
     AGREES = ""
@@ -55,7 +55,7 @@ class Verdict(Enum):
 
 
 def compare(ours: TableEntry, paper: TableEntry) -> Verdict:
-    """Two scores agree if ours, as printed, is within the paper's interval."""
+    """Two scores agree if ours, rounded as printed, is within the paper's interval."""
     if ours.is_large or paper.is_large:
         if ours.is_large and paper.is_large:
             return Verdict.AGREES
@@ -67,16 +67,16 @@ def compare(ours: TableEntry, paper: TableEntry) -> Verdict:
 
 
 def _printed(value: float) -> int:
-    """In units of the last digit that a table shows."""
+    """The value in units of the last printed digit."""
     return round(100 * float(f"{value:.2f}"))
 
 
-class Column(NamedTuple):
-    """A method with so many inducing points."""
+class TableColumn(NamedTuple):
+    """A method with its number of inducing points."""
 
     family: str  # the paper's name
     method: str  # ours
-    points: int | float | None  # a number, a share of the training rows, or none: all rows
+    points: int | float | None  # a number, a share of the training rows, or None: all rows
 
     @property
     def label(self) -> str:
@@ -87,23 +87,23 @@ class Column(NamedTuple):
 
 
 _SPARSE = {"EPFitc": "fitc_ep", "KLSp": "sparse_kl", "MFSp": "sparse_mean_field"}
-# The paper heads three of its columns "M=3.0%". Its numbers are those of 30 %: on thyroid 3 % would
-# be 4 points of 140 rows, and yet all three methods do better there than with 8; on ringnorm
-# Generalized FITC has .20±.01 with 30 % of the rows, as printed, and .30±.01 with 3 %.
+# Three columns of the paper have the heading "M=3.0%". Their numbers are those of 30 %: on thyroid
+# 3 % would be 4 points for 140 rows, but all three methods are better there than with 8; on
+# ringnorm Generalized FITC has .20±.01 with 30 % of the rows, as printed, and .30±.01 with 3 %.
 _PRINTED, _MEANT = 0.03, 0.3
 
 COLUMNS = (
-    Column("KL", "full_kl", None),
-    Column("EP", "ep", None),
+    TableColumn("KL", "full_kl", None),
+    TableColumn("EP", "ep", None),
     *(
-        Column(family, method, points)
+        TableColumn(family, method, points)
         for family, method in _SPARSE.items()
         for points in (8, _MEANT)
     ),
 )
-AS_PRINTED = tuple(Column(family, method, _PRINTED) for family, method in _SPARSE.items())
+AS_PRINTED = tuple(TableColumn(family, method, _PRINTED) for family, method in _SPARSE.items())
 
-LABELS = {"breast_cancer": "cancer", "flare_solar": "flare solar"}  # others are called as we do
+LABELS = {"breast_cancer": "cancer", "flare_solar": "flare solar"}  # other names are the same
 _TABLE = """
 thyroid        .11±.05  .11±.05  .15±.04  .13±.04  .13±.06  .09±.05  .22±.16  .15±.14
 heart          .46±.14  .43±.11  .42±.08  .44±.08  .42±.11  .47±.18  .41±.15  .43±.19
@@ -119,7 +119,7 @@ _LINES = [line.split() for line in _TABLE.strip().splitlines()]
 DATA_SETS = tuple(name for name, *_ in _LINES)
 
 
-def _entries() -> dict[tuple[str, Column], TableEntry]:
+def _entries() -> dict[tuple[str, TableColumn], TableEntry]:
     printed = {
         (name, column): TableEntry.from_text(entry)
         for name, *entries in _LINES

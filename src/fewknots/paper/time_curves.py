@@ -2,9 +2,9 @@
 
 `image` and `banana-time` are the same experiment on two data sets: for several numbers of inducing
 points, sparse KL and Generalized FITC by L-BFGS-B and sparse mean field by scaled conjugate
-gradients, as in the paper. A cell is one curve. A fit ends when it has converged or after a number
-of iterations that is smaller the more inducing points there are, not after a time: so the scores
-in the table do not depend on the machine.
+gradients, as in the paper. A cell is one curve. A fit ends when it has converged, or after a number
+of iterations that is smaller for more inducing points; there is no time limit, so the scores in the
+table do not depend on the machine.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from .timed_fits import followed_fit
 
 _MOST_WORK = 120_000  # iterations times inducing points
 _QUICK_ITERATIONS = 30
-_WORTH_TELLING = 0.04  # of the logarithmic time: shorter stretches are not listed
+_LEAST_SHARE = 0.04  # of the logarithmic time: shorter stretches are not listed
 _HEADER = (
     "method",
     "M",
@@ -36,7 +36,7 @@ _HEADER = (
     "compiling, s",
 )
 _COLOURS = {"KLSp": "#c44e52", "MFSp": "#3b76af", "EPFitc": "#55a868"}
-_STYLES = (":", "--", "-")  # for more and more inducing points
+_STYLES = (":", "--", "-")  # for growing numbers of inducing points
 _SCORES = {"nlp": "hold-out NLP, nats a row", "error": "hold-out error"}
 _ZOOM = 0.15  # of the whole range, from the best score up
 
@@ -66,7 +66,7 @@ class TimeCurves:
     shows: str
     minutes: float
     counts: tuple[int, ...]  # of inducing points
-    zoomed: bool  # whether to draw the end of the race again, larger
+    zoomed: bool  # whether to draw the lowest part of the curves again, enlarged
     choices: tuple[Choice, ...] = (LENGTHSCALES,)
 
     @property
@@ -137,18 +137,17 @@ BANANA_TIME = TimeCurves(
 
 
 def _account(results: list[Result]) -> str:
-    """Table, frontier, and how the paper's claims fare."""
+    """Table, frontier, and the paper's claims checked."""
     done = [result for result in results if result.failed is None]
     parts = [
         "![hold-out scores against time](figure.png)",
         markdown_table(_HEADER, [_line(result) for result in results]),
-        "NLP and error are on the rows held out, at the end of training. Time counts training "
-        "alone: the fit's clock stands while it is scored. Compiling, once for each method and "
-        "shape, was done before, and choosing the first inducing points is the same for all "
-        "methods; both are given apart. A fit ends when ten iterations gain nothing, or at the "
-        "most iterations allowed for its M (then they are marked with +). The largest rise is how "
-        "far NLP climbed back above the best it had been: a measure of how unruly the optimisation "
-        "is.",
+        "NLP and error are on the rows held out, at the end of training. Time is of training "
+        "alone, without scoring, compiling (once for each method and shape) and choosing the first "
+        "inducing points (the same for all methods); the last two have columns of their own. A fit "
+        "ends when ten iterations gain nothing, or at the largest number of iterations for its M "
+        "(marked with +). The largest rise is that of the NLP above its lowest value so far: a "
+        "measure of how unsteady the optimisation is.",
     ]
     if done:
         parts += [_frontier(done, "nlp", "NLP"), _frontier(done, "error", "error"), _more(done)]
@@ -174,7 +173,7 @@ def _line(result: Result) -> tuple[str, ...]:
 
 
 def largest_rise(scores: np.ndarray) -> float:
-    """How far a curve climbs above the lowest it has been."""
+    """The largest rise of a curve above its lowest value so far."""
     return float(np.max(scores - np.minimum.accumulate(scores)))
 
 
@@ -184,22 +183,22 @@ def _frontier(done: list[Result], score: str, name: str) -> str:
     shares = ", ".join(f"{holder} {share:.0%}" for holder, share in frontier.shares().items())
     held = "; ".join(
         f"{holder} {_seconds(stretch_start)} to {_seconds(stretch_end)} s"
-        for stretch_start, stretch_end, holder in frontier.long_stretches(_WORTH_TELLING)
+        for stretch_start, stretch_end, holder in frontier.long_stretches(_LEAST_SHARE)
     )
     return (
         f"**The efficient frontier of {name}** (at any time the lowest of all curves), from "
         f"{_seconds(start)} to {_seconds(end)} s, by shares of logarithmic time: {shares}. In "
-        f"order, without stretches shorter than {_WORTH_TELLING:.0%} of it: {held}."
+        f"order, without stretches shorter than {_LEAST_SHARE:.0%} of it: {held}."
     )
 
 
 def _seconds(seconds: float) -> str:
-    """Two digits, or all those of a whole number."""
+    """Two digits, or all digits of a whole number."""
     return f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
 
 
 def _more(done: list[Result]) -> str:
-    """Does every method get better with more inducing points, as the paper saw?"""
+    """Whether every method is better with more inducing points, as in the paper."""
     said = []
     for family in dict.fromkeys(result.cell.settings["family"] for result in done):
         ends = [
@@ -214,7 +213,7 @@ def _more(done: list[Result]) -> str:
 
 
 def _curves(results: list[Result], score: str) -> list[Curve]:
-    """One a result, held by its method's name in the paper."""
+    """One curve per result; its holder is the paper's name of the method."""
     return [
         Curve(
             result.cell.settings["family"],
@@ -226,7 +225,7 @@ def _curves(results: list[Result], score: str) -> list[Curve]:
 
 
 def _draw(results: list[Result], folder: Path, zoomed: bool) -> None:
-    """A panel for each score; with `zoomed`, beside it the lowest part again, larger."""
+    """A panel for each score; with `zoomed`, another one with the lowest part enlarged."""
     columns = 2 if zoomed else 1
     figure, axes = new_figure(len(_SCORES), columns, 6.5 * columns + 1.5, 7.5, sharex=True)
     for line, (score, label) in zip(axes, _SCORES.items(), strict=True):
@@ -267,7 +266,7 @@ def _draw_panel(panel: Any, results: list[Result], score: str) -> None:
             linewidth=1.4,
             label=f"{curve.holder}, M = {count}",
         )
-        # Where the fit ended by itself, and what it has from then on.
+        # A dot at the end of the fit, and its score from then on.
         panel.plot(curve.seconds[-1], curve.scores[-1], "o", color=colour, markersize=4)
         panel.hlines(curve.scores[-1], curve.seconds[-1], end, color=colour, linewidth=0.5)
     panel.grid(alpha=0.3)

@@ -1,14 +1,14 @@
-"""A fit on the clock: training alone, with all else apart; and its scores on rows held out.
+"""Timed fits: seconds of training alone, and scores on held-out rows over time.
 
-JAX compiles a program for every method and shape when it first meets it, which costs as much as
-many iterations and has nothing to do with the method. So the same fit is begun once and stopped
-after a few iterations, and then done again from the start with everything compiled; what the first
-one took longer for the same iterations is the time of compiling.
+JAX compiles a program for every method and shape at its first use. This takes as long as many
+iterations and says nothing about the method. So the fit is first run for a few iterations only, and
+then again from the start with everything compiled; the difference for the same iterations is the
+time of compiling.
 
-A fit can be followed on rows held out, without the looking counting as training. Looking after
-every iteration would take longer than training, and on a logarithmic axis nobody would see the
-difference: the next look comes when the iterations have grown by a small share. So all but the
-seconds is the same whenever it is run.
+A fit can be scored on held-out rows while it runs, and this time does not count as training.
+Scoring after every iteration would take longer than training and make no visible difference on a
+logarithmic axis: the next score is computed when the number of iterations has grown by a small
+share. So everything except the seconds is the same in every run.
 """
 
 import time
@@ -21,17 +21,17 @@ import numpy as np
 from ..estimators import GPClassifier
 from ..progress import Progress
 
-_ENOUGH_TO_COMPILE = 25  # iterations: past the first look for idle inducing points
+_ENOUGH_TO_COMPILE = 25  # iterations: includes the first search for unused inducing points
 _NEXT_LOOK = 1.03
 Follow = Callable[[Progress, float], None]
 
 
 class TimedFit(NamedTuple):
-    """How long it took.
+    """Durations.
 
     seconds : of training, from the first evaluation of the evidence to the end.
-    start_seconds : before it, for standardising and choosing where inducing points start.
-    compile_seconds : what compiling took, in neither of the two.
+    start_seconds : before training, for standardising and choosing the first inducing points.
+    compile_seconds : of compiling, which is not in the other two.
     """
 
     seconds: float
@@ -42,9 +42,9 @@ class TimedFit(NamedTuple):
 def timed_fit(
     clf: GPClassifier, X: np.ndarray, y: np.ndarray, follow: Follow | None = None
 ) -> TimedFit:
-    """Fit `clf`. The clock stands still while `follow` looks.
+    """Fit `clf`. The time of `follow` does not count.
 
-    `follow` is given what a callback is given, and the seconds of training so far.
+    `follow` gets the argument of a callback, and the seconds of training so far.
     """
     compiling = _short_fit_seconds(clf, X, y)
     watch = _Stopwatch(follow)
@@ -56,12 +56,12 @@ def timed_fit(
 
 
 def _short_fit_seconds(clf: GPClassifier, X: np.ndarray, y: np.ndarray) -> float:
-    """Of the first iterations of the fit, with all that they need to be compiled."""
+    """Seconds of the first iterations of the fit, including compiling."""
     most = min(_ENOUGH_TO_COMPILE, clf.max_iter or _ENOUGH_TO_COMPILE)
     short = GPClassifier(**(clf.get_params(deep=False) | {"max_iter": most}))
     begun = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it did not converge is the point
+        warnings.simplefilter("ignore")  # it is not meant to converge
         short.fit(X, y)
     return time.perf_counter() - begun
 
@@ -73,7 +73,7 @@ class _Stopwatch:
         self.laps: list[float] = []
         self.begun = self.started = time.perf_counter()
         self._follow = follow
-        self._away = 0.0  # seconds that are not the fit's
+        self._away = 0.0  # seconds that do not count as training
 
     def __call__(self, now: Progress) -> None:
         if not self.laps:
@@ -85,7 +85,7 @@ class _Stopwatch:
             self._away += time.perf_counter() - left
 
     def seconds(self) -> float:
-        """Of training, up to now."""
+        """Seconds of training so far."""
         return time.perf_counter() - self.started - self._away
 
 
@@ -99,7 +99,7 @@ def followed_fit(
     """Fit `clf`; hold-out scores over time, and how it ended.
 
     held_out : inputs and labels to score on.
-    next_look : the iterations at a look, divided by those at the look before.
+    next_look : number of iterations at a score divided by that at the score before.
     """
     follower = _Follower(held_out, next_look)
     timed = timed_fit(clf, X, y, follower)
@@ -113,7 +113,7 @@ def followed_fit(
 
 
 class _Follower:
-    """Scores the model of the moment."""
+    """Scores the current model on held-out rows."""
 
     def __init__(self, held_out: tuple[np.ndarray, np.ndarray], next_look: float):
         names = ("seconds", "iteration", "passes", "bound", "nlp", "error")
@@ -126,7 +126,7 @@ class _Follower:
         self._passes = now.passes
         looks = self.columns["iteration"]
         if not looks or now.iteration >= self._next_look * looks[-1]:
-            assert now.model is not None  # every moment of a fit has one
+            assert now.model is not None  # every report of a fit has one
             self.look(now.model(), seconds)
 
     def look(self, model: GPClassifier, seconds: float) -> None:
@@ -146,7 +146,7 @@ def hold_out_scores(clf: Any, X: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """Mean negative log probability of the true class (NLP), and the share of wrong answers."""
     if hasattr(clf, "predict_log_proba"):
         log_probabilities = clf.predict_log_proba(X)
-    else:  # as scikit-learn's gradient boosting
+    else:  # for example scikit-learn's gradient boosting
         log_probabilities = np.log(clf.predict_proba(X))
     truth = np.searchsorted(clf.classes_, y)
     right = log_probabilities[np.arange(len(y)), truth]

@@ -1,8 +1,8 @@
-"""Pictures of a fitted classifier, with matplotlib (the extra `plots`).
+"""Plots of a fitted classifier, with matplotlib (the extra `plots`).
 
-Every function draws into the `ax` it is given, or into a new one, and returns it. Where
-scikit-learn has a `Display` for the same thing there is one here too, with `from_estimator`,
-`plot`, `ax_` and `figure_`.
+Every function draws into the given `ax`, or into a new one, and returns it. Where scikit-learn has
+a `Display` class for the same plot, there is one here too, with `from_estimator`, `plot`, `ax_` and
+`figure_`.
 """
 
 from .decision_boundary import DecisionBoundaryDisplay, plot_decision_boundary

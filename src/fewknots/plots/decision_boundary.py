@@ -1,4 +1,4 @@
-"""The probability over two inputs, the border between the classes, and the inducing points."""
+"""The probability over two inputs, the decision boundary, and the inducing points."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from ..explain.unnamed_rows import check_kind
 from .axes import NEGATIVE, POSITIVE, axes, between_classes
 
 _LEVELS = np.linspace(0.0, 1.0, 21)
-_MOST_ROWS = 800  # dots that can still be told apart
+_MOST_ROWS = 800  # more dots could not be distinguished
 
 
 class DecisionBoundaryDisplay:
@@ -30,9 +30,9 @@ class DecisionBoundaryDisplay:
         grid: int = 100,
         ax: Any = None,
     ) -> "DecisionBoundaryDisplay":
-        """Over the two inputs that `features` names, or the two most relevant.
+        """Compute and draw it over two inputs: `features`, or the two most relevant ones.
 
-        Further inputs are held at their medians in X. With y the rows are drawn as well.
+        The other inputs are held at their medians in X. With y, the rows are drawn too.
         """
         check_kind(estimator)
         rows = without_names(estimator, X)
@@ -65,17 +65,17 @@ class DecisionBoundaryDisplay:
 
 
 def draw_border(ax: Any, found: Surface, **dots: Any) -> None:
-    """The line where p = ½, and the inducing points as `dots`, over where the rows are."""
+    """Draw the line where p = ½, and the inducing points as `dots`, in the range of the rows."""
     if found.probability.min() < 0.5 < found.probability.max():
         grid = found.across, found.up, found.probability
         ax.contour(*grid, [0.5], colors="black", linewidths=1.5)
     ax.scatter(*found.points.T, **dots, zorder=3)
-    # Points may have wandered far off; the picture shows where the rows are.
+    # Inducing points may lie far outside; the plot shows the range of the rows.
     ax.set(xlim=found.across[[0, -1]], ylim=found.up[[0, -1]])
 
 
 def draw_rows(ax: Any, X: np.ndarray, y: np.ndarray, colours: dict[Any, str], **dots: Any) -> None:
-    """Rows of two inputs as `dots`, each class of `colours` in its own; of many rows some."""
+    """Draw rows as `dots` in the colour of their class; only some, if there are many."""
     step = 1 + len(X) // _MOST_ROWS
     for label, colour in colours.items():
         of_class = X[y == label][::step]

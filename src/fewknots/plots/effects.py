@@ -1,4 +1,4 @@
-"""How one input moves the prediction."""
+"""Effect of one input on the prediction."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class EffectDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, feature: int | str | None = None, *, ax: Any = None
     ) -> "EffectDisplay":
-        """Of the input that `feature` names, or of the most relevant; the rest as in X."""
+        """Compute and draw the effect of `feature`, or of the most relevant input."""
         check_kind(estimator)
         rows = without_names(estimator, X)
         column = strongest(kernel_relevance(rows))[0] if feature is None else rows.column(feature)
@@ -29,7 +29,7 @@ class EffectDisplay:
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         found = self.effect
-        if found.separate:  # values between a few levels do not occur
+        if found.separate:  # no line: values between these do not occur
             whiskers = [found.probability - found.low, found.high - found.probability]
             ax.errorbar(found.values, found.probability, whiskers, fmt="o", color=POSITIVE)
             ax.set_xticks(found.values)
@@ -44,8 +44,8 @@ class EffectDisplay:
 def plot_effects(
     classifier: Any, X: Any, feature: int | str | None = None, *, ax: Any = None
 ) -> Any:
-    """Draw how `feature` (a name or number; None: the most relevant) moves the probability.
+    """Draw the effect of `feature` (name or number; None: the most relevant) on the probability.
 
-    Several inputs go side by side into several axes, one call each. Returns the ax.
+    For several inputs, call it once for each ax. Returns the ax.
     """
     return EffectDisplay.from_estimator(classifier, X, feature, ax=ax).ax_

@@ -1,4 +1,4 @@
-"""How a fit went."""
+"""The history of a fit."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ from .axes import NEGATIVE, POSITIVE, axes
 
 
 def plot_history(classifier: Any, *, ax: Any = None) -> Any:
-    """Draw the bound over time, and the held-out NLP on a second scale if the fit had one.
+    """Draw the bound over time, and the held-out NLP on a second axis if the fit computed it.
 
-    The scale leaves out the first moments, whose values would flatten all the others. Returns the
-    ax of the bound.
+    The first values may lie outside the range of the axis: they would flatten all others. Returns
+    the ax of the bound.
     """
     check_kind(classifier, classifier=False)
     history = classifier.history_

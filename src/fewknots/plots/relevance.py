@@ -1,4 +1,4 @@
-"""Which inputs matter, as bars."""
+"""Relevance of the inputs as bars."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from .axes import NEGATIVE, axes
 
 
 def plot_relevance(classifier: Any, X: Any, *, most: int = 15, ax: Any = None) -> Any:
-    """Draw by how much f is expected to change over one standard deviation of each input.
+    """Draw the expected change of f over one standard deviation of each input.
 
-    That is what lengthscales mean, in units that can be compared (`explain.relevance` derives it).
-    The `most` relevant inputs are shown, the most relevant on top. Returns the ax.
+    This expresses lengthscales in units that can be compared (derived in `explain.relevance`). The
+    `most` relevant inputs are shown, the most relevant on top. Returns the ax.
     """
     relevance = kernel_relevance(without_names(classifier, X))
     shown = strongest(relevance)[:most][::-1]

@@ -1,4 +1,4 @@
-"""Predicted probabilities beside what came true."""
+"""Reliability diagram: predicted probabilities against observed shares."""
 
 from typing import Any
 
@@ -11,9 +11,9 @@ _LARGEST, _SMALLEST = 160.0, 12.0  # markers, in points²
 
 
 class ReliabilityDisplay:
-    """Reliability diagram: bins with 95 % intervals, each marker's area following its rows.
+    """Bins with 95 % intervals; the area of a marker is proportional to its number of rows.
 
-    A calibrated classifier's bins lie on the diagonal, up to their intervals.
+    The bins of a calibrated classifier lie on the diagonal, within their intervals.
     """
 
     def __init__(self, bins: list[ReliabilityBin], *, positive: Any = 1) -> None:
@@ -24,7 +24,7 @@ class ReliabilityDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, bins: int = 10, ax: Any = None
     ) -> "ReliabilityDisplay":
-        """Predict, count and draw, for any classifier of two classes."""
+        """Predict, count and draw, for any classifier with two classes."""
         if not hasattr(estimator, "predict_proba"):
             name = type(estimator).__name__
             raise TypeError(f"a classifier with predict_proba is needed, got a {name}.")

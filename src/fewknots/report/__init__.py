@@ -1,4 +1,4 @@
-"""The report: one HTML file about a classifier and rows it was not fitted to."""
+"""The report: one HTML file about a classifier, scored on rows it was not fitted to."""
 
 from .page import write_report
 

@@ -1,7 +1,7 @@
 """A small plotting module: axes, lines, bands, dots and bars as inline SVG.
 
-Colours are CSS classes (page.css gives them for light, dark and paper), text is text in the page's
-own font, and a figure's width is 360 units, so that on a phone it is as large as it is drawn.
+Colours are CSS classes (page.css defines them for light, dark and print), text is text in the
+page's font, and a figure is 360 units wide, so that a phone shows it in its original size.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,15 +18,15 @@ Number = int | float | np.integer
 
 WIDTH = 360.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 16.0, 10.0, 40.0
-_TICK = 4.0
-_IN_A_NAME, _IN_A_TICK = 46, 22  # characters, before a text is shortened
-_CHARACTER = 6.3  # the width of one, roughly
 
-UNIT = (-0.02, 1.02)  # a range for probabilities, with room for what lies at its ends
+_IN_A_NAME, _IN_A_TICK = 46, 22  # characters; longer texts are shortened
+_CHARACTER = 6.3  # width of a character, roughly
+
+UNIT = (-0.02, 1.02)  # range for probabilities, with space for marks at its ends
 
 
 class Scale(NamedTuple):
-    """Numbers to places along a line."""
+    """Linear map from data values to SVG coordinates."""
 
     low: float
     high: float
@@ -39,7 +39,7 @@ class Scale(NamedTuple):
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers between two others: 1, 2 or 5 times a power of ten apart."""
+    """Round numbers between low and high, with steps of 1, 2 or 5 times a power of ten."""
     step = (high - low) / about
     power = 10.0 ** floor(log10(step))
     step = next(power * m for m in (1.0, 2.0, 5.0, 10.0) if power * m >= step * 0.999)
@@ -48,7 +48,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def labelled(places: Sequence[float]) -> list[tuple[float, str]]:
-    """Ticks at these places, with their numbers."""
+    """Ticks at these values, labelled with their numbers."""
     return [(place, short(place)) for place in places]
 
 
@@ -56,7 +56,7 @@ PROBABILITIES = labelled([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
 def spread(*values: Any, margin: float = 0.04) -> tuple[float, float]:
-    """A range that holds all these values, with a margin; never of zero width."""
+    """A range that contains all these values, with a margin; its width is never zero."""
     everything = np.concatenate([np.ravel(np.asarray(v, np.float64)) for v in values])
     low, high = float(everything.min()), float(everything.max())
     room = margin * (high - low)
@@ -66,7 +66,7 @@ def spread(*values: Any, margin: float = 0.04) -> tuple[float, float]:
 
 
 class Axes:
-    """A rectangle with two scales, and the marks drawn into it."""
+    """A rectangle with two scales, and the marks drawn in it."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Axes:
         x_ticks: Sequence[tuple[float, str]] | None = None,
         y_ticks: Sequence[tuple[float, str]] | None = None,
     ) -> None:
-        """`left` and `bottom` are the room for what stands along the axes; None: as it needs."""
+        """`left` and `bottom` are the space for labels of the axes; None: as much as needed."""
         self.height = height
         self.y = Scale(*y, height - bottom, _TOP)
         self._names = x_name, y_name
@@ -106,16 +106,16 @@ class Axes:
         outline = self._path(x, np.concatenate([low, np.asarray(high)[::-1]])) + "Z"
         self._marks.append(element("path", d=outline, class_=f"area {kind}"))
 
-    def dots(self, x: Any, y: Any, radius: Any, kind: str, says: Sequence[str] = ()) -> None:
-        """Circles; `says` is what each one tells the mouse."""
+    def dots(self, x: Any, y: Any, radius: Any, kind: str, tooltips: Sequence[str] = ()) -> None:
+        """Circles, with a tooltip each."""
         places = zip(self.x(x), self.y(y), np.broadcast_to(radius, np.shape(x)), strict=True)
         for number, (across, up, size) in enumerate(places):
-            told = element("title", says[number]) if says else None
+            title = element("title", tooltips[number]) if tooltips else None
             circle = {"cx": float(across), "cy": float(up), "r": float(size)}
-            self._marks.append(element("circle", told, **circle, class_=kind))
+            self._marks.append(element("circle", title, **circle, class_=kind))
 
     def many_dots(self, x: Any, y: Any, kind: str) -> None:
-        """Dots all alike, in one element: round ends of lines without length."""
+        """Equal dots in one element: lines of length zero with round ends."""
         places = zip(self.x(x), self.y(y), strict=True)
         path = "".join(f"M{across:.1f} {up:.1f}h0" for across, up in places)
         self._marks.append(element("path", d=path, class_=f"dots {kind}"))
@@ -133,29 +133,30 @@ class Axes:
         self._marks.append(element("path", d=path, class_=f"line {kind}"))
 
     def box(
-        self, left: Number, right: Number, low: Number, high: Number, kind: str, says: str
+        self, left: Number, right: Number, low: Number, high: Number, kind: str, tooltip: str
     ) -> None:
-        """A filled rectangle, given by its edges, and what it tells the mouse."""
+        """A filled rectangle, given by its edges, with a tooltip."""
         x0, x1 = sorted((float(self.x(left)), float(self.x(right))))
         y0, y1 = sorted((float(self.y(low)), float(self.y(high))))
         shape = {"x": x0, "y": y0, "width": max(x1 - x0, 0.1), "height": max(y1 - y0, 0.1)}
-        self._marks.append(element("rect", element("title", says), **shape, class_=f"bar {kind}"))
+        title = element("title", tooltip)
+        self._marks.append(element("rect", title, **shape, class_=f"bar {kind}"))
 
     def add(self, mark: Markup) -> None:
         """Any other mark, in the figure's own units."""
         self._marks.append(mark)
 
-    # --- the whole ----------------------------------------------------------------------------
+    # --- the picture --------------------------------------------------------------------------
 
     def svg(self, alternative: str) -> Markup:
-        """The picture; `alternative` says in words what it shows."""
+        """The picture; `alternative` is its text for screen readers."""
         frame = {
             "x": self.x.begin,
             "y": self.y.end,
             "width": self.x.end - self.x.begin,
             "height": self.y.begin - self.y.end,
         }
-        # An inner svg cuts off what lies outside it, without an id that has to be the only one.
+        # An inner svg clips marks outside the frame; clip-path would need an id unique in the page.
         view = " ".join(f"{value:g}" for value in frame.values())
         return element(
             "svg",
@@ -200,7 +201,7 @@ class Axes:
         return labels
 
     def _apart(self, marked: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
-        """The labels along the x axis, without those that would run into the one before."""
+        """The labels of the x axis, except those that would overlap the one before."""
         end = -WIDTH
         for place, label in marked:
             half = 0.5 * _CHARACTER * len(label)
@@ -214,7 +215,7 @@ class Axes:
 
 
 def key(*entries: tuple[str, str]) -> Markup:
-    """What the colours mean: (CSS class, words) for each."""
+    """A legend; each entry is a CSS class and its text."""
     return element(
         "p",
         join(
@@ -225,12 +226,18 @@ def key(*entries: tuple[str, str]) -> Markup:
 
 
 def class_key(labels: tuple[str, str]) -> Markup:
-    """The key of pictures that show both classes, the positive one first."""
+    """The legend of figures that show both classes, the positive one first."""
     negative, positive = labels
     return key(("positive", positive), ("negative", negative))
 
 
+def unit_axes(x_name: str, y_name: str) -> Axes:
+    """Axes from 0 to 1 in both directions."""
+    at = PROBABILITIES
+    return Axes(UNIT, UNIT, x_name=x_name, y_name=y_name, height=300.0, x_ticks=at, y_ticks=at)
+
+
 def figure(picture: Markup, caption: object, *above: Markup) -> Markup:
-    """A picture with its key above and its caption below."""
+    """A picture with its legend above and its caption below."""
     below = None if caption is None else element("figcaption", caption)
     return element("figure", *above, picture, below)

@@ -1,6 +1,8 @@
-"""Round dates along an axis: years, months, days, hours or minutes, as there is room for."""
+"""Ticks of a date axis: years, months, days, hours or minutes, depending on its range."""
 
 import numpy as np
+
+from ..explain.calendar import MICROSECONDS_A_DAY
 
 _MINUTE, _HOUR = 1 / 1440, 1 / 24
 _MONTH = 30.44  # days, roughly
@@ -12,13 +14,12 @@ _STEPS = (
     *((n * _MONTH, "M", n) for n in (1, 2, 3, 6)),
     *((n * 12 * _MONTH, "Y", n) for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)),
 )
-_MICROSECONDS_A_DAY = 86_400e6
 
 
 def calendar_ticks(low: float, high: float, about: int = 4) -> list[tuple[float, str]]:
-    """Places (days since 1970) and what to write there: 2023, 2023-07, 2023-07-01 or 07-01 06:00.
+    """Ticks (days since 1970) and labels: 2023, 2023-07, 2023-07-01 or 07-01 06:00.
 
-    Weeks begin on Mondays; the others where their number is a multiple of the step.
+    Weeks begin on Mondays; other units at multiples of the step.
     """
     wanted = (high - low) / about
     _, unit, step = next((s for s in _STEPS if s[0] >= 0.8 * wanted), _STEPS[-1])
@@ -28,7 +29,7 @@ def calendar_ticks(low: float, high: float, about: int = 4) -> list[tuple[float,
         shift = -1970 % step
     first = -((shift - begin) // step) * step + shift
     numbers = np.arange(first, end + 1, step).astype(f"datetime64[{unit}]")
-    places = numbers.astype("datetime64[us]").astype(np.int64) / _MICROSECONDS_A_DAY
+    places = numbers.astype("datetime64[us]").astype(np.int64) / MICROSECONDS_A_DAY
     inside = (places >= low - 1e-9) & (places <= high + 1e-9)
     return [
         (float(place), _written(str(number), unit))
@@ -37,12 +38,12 @@ def calendar_ticks(low: float, high: float, about: int = 4) -> list[tuple[float,
 
 
 def moment(day: float) -> np.datetime64:
-    """Days since 1970 as a moment."""
-    return np.datetime64(round(day * _MICROSECONDS_A_DAY), "us")
+    """Days since 1970 as a datetime64."""
+    return np.datetime64(round(day * MICROSECONDS_A_DAY), "us")
 
 
 def dated(day: float) -> str:
-    """A day in words: 2023-07-01."""
+    """Days since 1970 as an ISO date: 2023-07-01."""
     return str(moment(day).astype("datetime64[D]"))
 
 

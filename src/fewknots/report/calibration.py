@@ -1,9 +1,9 @@
-"""Whether probabilities mean what they say: the reliability diagram, and where they lie."""
+"""Calibration: the reliability diagram, and the histogram of the probabilities."""
 
 import numpy as np
 
 from ..scoring import ReliabilityBin, reliability
-from .axes import PROBABILITIES, UNIT, Axes, class_key, figure, ticks
+from .axes import PROBABILITIES, UNIT, Axes, class_key, figure, ticks, unit_axes
 from .evidence import Evidence
 from .markup import Markup, element, join
 from .numbers import counted, percent, short
@@ -13,27 +13,19 @@ _BINS = 20  # of the histogram
 
 
 def reliability_diagram(evidence: Evidence) -> Markup:
-    """Bins with intervals on the diagonal or off it, and below them how many rows each one has."""
+    """Observed against predicted shares in bins, with intervals; below, the rows of each bin."""
     positive = evidence.labels[1]
     bins = reliability(evidence.p, evidence.y)
     predicted, observed, count, low, high = map(np.array, zip(*bins, strict=True))
-    axes = Axes(
-        UNIT,
-        UNIT,
-        x_name=f"predicted probability of {positive}",
-        y_name="observed share",
-        height=300.0,
-        x_ticks=PROBABILITIES,
-        y_ticks=PROBABILITIES,
-    )
+    axes = unit_axes(f"predicted probability of {positive}", "observed share")
     axes.line([0, 1], [0, 1], "reference")
     axes.whiskers(predicted, low, high, "positive")
     radius = np.maximum(_LARGEST * np.sqrt(count / count.max()), 2.0)
-    says = [_bin_in_words(b) for b in bins]
-    axes.dots(predicted, observed, radius, "dot positive", says)
+    texts = [_bin_as_text(b) for b in bins]
+    axes.dots(predicted, observed, radius, "dot positive", texts)
     off = sum(not b.low <= b.predicted <= b.high for b in bins)
     alternative = (
-        f"Reliability diagram of {counted(len(bins), 'bin')}. " + ". ".join(says) + ". "
+        f"Reliability diagram of {counted(len(bins), 'bin')}. " + ". ".join(texts) + ". "
         f"{off} of them lie off the diagonal by more than their interval."
     )
     caption = (
@@ -44,7 +36,7 @@ def reliability_diagram(evidence: Evidence) -> Markup:
 
 
 def histogram(evidence: Evidence) -> Markup:
-    """How many rows of each class got which probability: one class above the line, one below."""
+    """Histogram of the probabilities: the positive class above the line, the other below."""
     negative, positive = evidence.labels
     edges = np.linspace(0.0, 1.0, _BINS + 1)
     counts = [np.histogram(evidence.p[evidence.y == c], edges)[0] for c in (0, 1)]
@@ -56,15 +48,15 @@ def histogram(evidence: Evidence) -> Markup:
         y_name="rows",
         height=300.0,
         x_ticks=PROBABILITIES,
-        y_ticks=_both_ways(highest[0], highest[1]),
+        y_ticks=_symmetric_ticks(highest[0], highest[1]),
     )
     for kind, label, sign, count in zip(
         ("negative", "positive"), (negative, positive), (-1, 1), counts, strict=True
     ):
         for left, right, n in zip(edges, edges[1:], count, strict=False):
-            says = f"{short(left)} to {short(right)}: {counted(int(n), 'row')} of {label}"
+            tooltip = f"{short(left)} to {short(right)}: {counted(int(n), 'row')} of {label}"
             if n:
-                axes.box(left, right - 0.005, 0, sign * n, kind, says)
+                axes.box(left, right - 0.005, 0, sign * n, kind, tooltip)
     axes.line([0, 1], [0, 0], "zero")
     certain = float(np.mean(np.abs(evidence.p - 0.5) > 0.45))
     parts = [
@@ -90,23 +82,23 @@ def _counts(bins: list[ReliabilityBin]) -> Markup:
     axes = Axes(UNIT, (0.0, room), y_name="rows", height=70.0, bottom=4.0, x_ticks=[], y_ticks=[])
     for b in bins:
         left = min(int(b.predicted * 10), 9) / 10
-        axes.box(left + 0.01, left + 0.09, 0, b.count, "quiet", _bin_in_words(b))
+        axes.box(left + 0.01, left + 0.09, 0, b.count, "quiet", _bin_as_text(b))
         place = {"x": float(axes.x(left + 0.05)), "y": float(axes.y(b.count)) - 3.0}
         axes.add(element("text", _few_digits(b.count), **place, class_="count"))
     return axes.svg("Rows in each bin: " + ", ".join(f"{b.count:,}" for b in bins) + ".")
 
 
 def _few_digits(count: int) -> str:
-    """A count that fits over a bar: 123, 4567, 12k, 3.4M."""
+    """A count that fits above a bar: 123, 4567, 12k, 3.4M."""
     if count < 10_000:
         return str(count)
     return f"{count / 1e3:.0f}k" if count < 1e6 else f"{count / 1e6:.1f}M"
 
 
-def _bin_in_words(b: ReliabilityBin) -> str:
+def _bin_as_text(b: ReliabilityBin) -> str:
     return f"predicted {b.predicted:.2f}, observed {b.observed:.2f}, {counted(b.count, 'row')}"
 
 
-def _both_ways(down: float, up: float) -> list[tuple[float, str]]:
-    """Ticks that count away from zero in both directions."""
+def _symmetric_ticks(down: float, up: float) -> list[tuple[float, str]]:
+    """Ticks with positive labels in both directions from zero."""
     return [(place, short(abs(place))) for place in ticks(-down, up, 6)]

@@ -1,4 +1,4 @@
-"""The model card: first in words, then the numbers, then how to load it."""
+"""The model card: sentences, then facts and scores, then how to load the model."""
 
 import platform
 from collections.abc import Mapping
@@ -8,32 +8,34 @@ from typing import Any
 from ..scoring import SCORES, scores
 from ..version import __version__
 from .evidence import Evidence
-from .hyperparameters import formula, of_the_whole
+from .hyperparameters import formula, global_parameters
 from .labels import IN_A_SENTENCE, shortened
 from .markup import Markup, element
 from .numbers import cell, counted, percent, short
 from .tables import facts, table
 
 _PACKAGES = ("jax", "numpy", "scikit-learn", "scipy")
-_SAID_ELSEWHERE = ("target", "n_rows", "model_file", "checked_on", "n_files", "holds")
+_SHOWN_ELSEWHERE = ("target", "n_rows", "model_file", "checked_on", "n_files", "holds")
 _FILES_NAMED = 3
-_MOST = 300  # characters of a value that is not ours
+_MOST = 300  # characters of a value that the user gave
+# Column headings of the scores, in the order of `SCORES`.
+SCORE_HEADINGS = ("NLP", "Brier", "Error", "AUC", "Calibration error")
 
 
 def model_card(evidence: Evidence) -> list[Markup | None]:
-    """All of it."""
+    """The contents of the section."""
     said = [element("p", sentences) for sentences in _in_sentences(evidence)]
     return [*said, _numbers(evidence), _scores_at_the_fit(evidence), *_how_to_load(evidence)]
 
 
 def held_by(classifier: Any) -> str:
-    """The points, or training rows, that the belief is held by."""
+    """Number of inducing points or training rows of the posterior, as text."""
     one = "training row" if classifier._method.looks_up_neighbours else "point"
     return counted(len(classifier.posterior_.points), one)
 
 
 def _in_sentences(evidence: Evidence) -> list[str]:
-    """What it predicts, from what, how, how well, for what not, and what is in the file."""
+    """What it predicts and how, how well, what it is not for, and what is in the file."""
     return [
         _what(evidence),
         f"It was checked on {counted(len(evidence.y), 'row')}. {evidence.checked_on} "
@@ -115,12 +117,12 @@ def _in_the_file(evidence: Evidence) -> str:
 
 
 def _numbers(evidence: Evidence) -> Markup:
-    """Facts about the model, its making and this page."""
+    """Facts about the model, its fit and this page."""
     classifier = evidence.classifier
     seed = classifier.random_state
-    told: dict[str, str] = {
+    entries: dict[str, str] = {
         "Kernel": formula(classifier.kernel_),
-        **{name: short(value) for name, value in of_the_whole(classifier.kernel_).items()},
+        **{name: short(value) for name, value in global_parameters(classifier.kernel_).items()},
         "Likelihood": f"Bernoulli, {classifier.likelihood} link",
         "Method": f"{classifier.method_}, held by {held_by(classifier)}",
         "Classes": " and ".join(evidence.labels) + "; probabilities are of the second",
@@ -129,13 +131,14 @@ def _numbers(evidence: Evidence) -> Markup:
         "Seed": "none given" if seed is None else cell(seed),
     }
     for name, value in evidence.about.items():
-        if name not in _SAID_ELSEWHERE and not (name == "hold_out" and _hold_out(evidence)):
-            told[_as_heading(shortened(name, IN_A_SENTENCE))] = shortened(_in_words(value), _MOST)
-    return facts([*told.items(), ("This page", _versions())])
+        if name not in _SHOWN_ELSEWHERE and not (name == "hold_out" and _hold_out(evidence)):
+            heading = _as_heading(shortened(name, IN_A_SENTENCE))
+            entries[heading] = shortened(_in_words(value), _MOST)
+    return facts([*entries.items(), ("This page", _versions())])
 
 
 def _hold_out(evidence: Evidence) -> dict[str, Mapping[str, Any]] | None:
-    """The scores that the fit left in the model's file: {predictor: {score: value}}."""
+    """The scores in the model file, from the fit: {predictor: {score: value}}."""
     held = evidence.about.get("hold_out")
     found = held.get("scores") if isinstance(held, Mapping) else None
     if not isinstance(found, Mapping) or not found:
@@ -150,7 +153,7 @@ def _scores_at_the_fit(evidence: Evidence) -> Markup | None:
     n_rows = evidence.about["hold_out"].get("rows")
     rows = f"{counted(n_rows, 'row')}" if isinstance(n_rows, int) else "rows"
     lines = [[name, *(own.get(score) for score in SCORES)] for name, own in found.items()]
-    header = ["Predictor", "NLP", "Brier", "Error", "AUC", "Calibration error"]
+    header = ["Predictor", *SCORE_HEADINGS]
     return table(f"Scores on the {rows} that were held out at the fit", header, lines)
 
 

@@ -1,4 +1,4 @@
-"""Whether the model is better than the simple ones beside it, as far as these rows tell."""
+"""Comparison of the model with the best baseline, with an interval."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Comparison(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What these rows say."""
+        """The result in a sentence."""
         size = f"by {short(abs(self.gain), 3)} nats a row"
         if self.low > 0:
             return f"The model is better than the best baseline, {self.baseline}, {size}"
@@ -33,19 +33,19 @@ class Comparison(NamedTuple):
 
     @property
     def interval(self) -> str:
-        """The numbers behind the words."""
+        """The numbers of the comparison."""
         return (
             f"NLP of {self.baseline} less that of the model: {short(self.gain, 3)} nats a row, "
             f"95 % interval {short(self.low, 3)} to {short(self.high, 3)}"
         )
 
 
-def against_the_best(
+def compare_with_best(
     log_p: Float[np.ndarray, "N 2"],
     y: Int[np.ndarray, " N"],
     baselines: dict[str, Float[np.ndarray, " N"]],
 ) -> Comparison | None:
-    """The comparison with the baseline of the lowest NLP; None where there is none."""
+    """The comparison with the baseline of the lowest NLP; None if there are no baselines."""
     if not baselines:
         return None
     own = -log_p[np.arange(len(y)), y]

@@ -1,8 +1,8 @@
-"""What comes of a threshold: the confusion matrix, with a slider.
+"""The confusion matrix, with a slider for the threshold.
 
-The counts for every threshold that the slider can be set to are computed here, from all rows, and
-travel in the page; threshold.js only looks them up. Without JavaScript, and in print, the table
-stands at one half, or where the slider was left.
+The counts for every threshold of the slider are computed here, from all rows, and stored in the
+page; threshold.js only looks them up. Without JavaScript the table is for the threshold one half;
+in print, for the last position of the slider.
 """
 
 from typing import NamedTuple
@@ -21,18 +21,17 @@ _IN_A_HEADING = 24  # characters
 
 
 class Thresholds(NamedTuple):
-    """For each threshold how many rows lie above it: positive ones, and others."""
+    """For each threshold, how many positive and negative rows are above it."""
 
     values: Float[np.ndarray, " T"]
     hits: Int[np.ndarray, " T"]  # positive rows called positive
-    alarms: Int[np.ndarray, " T"]  # others called positive
+    alarms: Int[np.ndarray, " T"]  # negative rows called positive
 
 
 def thresholds(p: Float[np.ndarray, " N"], y: Int[np.ndarray, " N"]) -> Thresholds:
-    """Every hundredth, and the hundredths of the rows by their probability, to three digits.
+    """All multiples of 0.01, and the percentiles of p, rounded to three digits.
 
-    The second kind gives a slider something to do where all probabilities are close together, as
-    for a class that is rare.
+    The percentiles are needed where all probabilities are close together, as for a rare class.
     """
     own = [float(f"{q:.3g}") for q in np.quantile(p, np.linspace(0.0, 1.0, _QUANTILES))]
     values = np.unique(np.concatenate([np.arange(101) / 100, own]))
@@ -44,7 +43,7 @@ def thresholds(p: Float[np.ndarray, " N"], y: Int[np.ndarray, " N"]) -> Threshol
 
 
 def confusion(evidence: Evidence) -> Markup:
-    """The slider, the four counts, and the rates that follow from them."""
+    """The slider, the four counts, and the rates computed from them."""
     found = thresholds(evidence.p, evidence.y)
     half = int(np.searchsorted(found.values, 0.5))
     positives = int(evidence.y.sum())

@@ -1,4 +1,4 @@
-"""What the model does not know: where it is far from home, and where it was sure and wrong."""
+"""Uncertainty: latent variance against distance, and rows that were confidently wrong."""
 
 import numpy as np
 
@@ -19,9 +19,9 @@ _GROUPS = 8
 
 
 def variance_by_distance(evidence: Evidence) -> Markup:
-    """The latent function's variance, over the distance to the nearest inducing point."""
-    some = np.sort(some_rows(len(evidence.looked_at), _MOST_DOTS))
-    rows, variance = evidence.looked_at[some], evidence.variance[some]
+    """The variance of the latent function against the distance to the nearest inducing point."""
+    some = np.sort(some_rows(len(evidence.latent_rows), _MOST_DOTS))
+    rows, variance = evidence.latent_rows[some], evidence.variance[some]
     X = evidence.rows.X[rows]
     distance = distance_to_points(evidence.classifier, X)
     before = _prior_variance(evidence, X)
@@ -57,8 +57,8 @@ def variance_by_distance(evidence: Evidence) -> Markup:
 
 
 def errors_by_variance(evidence: Evidence) -> Markup:
-    """Whether doubt is worth something: the share of wrong answers, from sure to unsure rows."""
-    wrong = evidence.wrong[evidence.looked_at][np.argsort(evidence.variance, kind="stable")]
+    """The share of wrong answers in groups of rows, by ascending latent variance."""
+    wrong = evidence.wrong[evidence.latent_rows][np.argsort(evidence.variance, kind="stable")]
     groups = np.array_split(wrong, min(_GROUPS, len(wrong)))
     shares = [float(group.mean()) for group in groups]
     around = np.array([wilson(s, len(g)) for s, g in zip(shares, groups, strict=True)])
@@ -72,11 +72,11 @@ def errors_by_variance(evidence: Evidence) -> Markup:
         x_ticks=labelled(list(places)),
     )
     for place, share, group in zip(places, shares, groups, strict=True):
-        says = f"group {place:.0f}: {percent(share)} of {counted(len(group), 'row')} wrong"
-        axes.box(place - 0.35, place + 0.35, 0.0, share, "positive", says)
+        tooltip = f"group {place:.0f}: {percent(share)} of {counted(len(group), 'row')} wrong"
+        axes.box(place - 0.35, place + 0.35, 0.0, share, "positive", tooltip)
     axes.whiskers(places, around[:, 0], around[:, 1], "ink")
-    told = ", ".join(percent(share) for share in shares)
-    alternative = f"Wrong answers in groups of rows, by rising latent variance: {told}."
+    listed = ", ".join(percent(share) for share in shares)
+    alternative = f"Wrong answers in groups of rows, by rising latent variance: {listed}."
     caption = (
         "Wrong answers among rows the model knows well (left) and badly (right), with 95 % "
         "intervals."
@@ -86,7 +86,7 @@ def errors_by_variance(evidence: Evidence) -> Markup:
 
 def least_known(evidence: Evidence) -> Markup:
     """The rows with the greatest latent variance."""
-    most = evidence.looked_at[np.argsort(-evidence.variance, kind="stable")[:_LISTED]]
+    most = evidence.latent_rows[np.argsort(-evidence.variance, kind="stable")[:_LISTED]]
     return _listed(evidence, most, "Rows the model knows least about")
 
 

@@ -1,4 +1,4 @@
-"""What single columns do: curves over numbers and dates, bars over levels."""
+"""Effects of single columns: curves over numbers and dates, bars over levels."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .markup import Markup, element
 from .numbers import counted, short
 
 _COLUMNS = 6
-_LEAST_OF_A_CIRCLE = 0.01  # so far must the week or the day move the probability to be shown
+_LEAST_SPAN = 0.01  # effects of weekday and time of day are shown if their span is at least this
 _HEIGHT = 215.0
 _LINE = 22.0  # the height of one level
 _BELOW = 24.0
@@ -44,7 +44,7 @@ def _effects(evidence: Evidence, one: Input) -> list[Effect]:
     if one.kind != "date":
         return [effect(evidence.rows, one)]
     circles = over_the_week(evidence.rows, one), over_the_day(evidence.rows, one)
-    telling = [c for c in circles if c is not None and c.span >= _LEAST_OF_A_CIRCLE]
+    telling = [c for c in circles if c is not None and c.span >= _LEAST_SPAN]
     return [over_the_calendar(evidence.rows, one), *telling]
 
 
@@ -93,7 +93,7 @@ def _curve(evidence: Evidence, found: Effect) -> Markup:
 
 
 def _bars(evidence: Evidence, found: Effect) -> Markup:
-    """One bar a level, from the top."""
+    """One bar per level, from top to bottom."""
     levels = [whole(level) for level in found.labels]
     axes = Axes(
         (0.0, 1.02),
@@ -105,16 +105,16 @@ def _bars(evidence: Evidence, found: Effect) -> Markup:
     )
     for i, level in enumerate(levels):
         probability = float(found.probability[i])
-        says = f"{level}: {probability:.2f} ({found.low[i]:.2f} to {found.high[i]:.2f})"
-        axes.box(0.0, probability, i - 0.33, i + 0.33, "positive", says)
+        tooltip = f"{level}: {probability:.2f} ({found.low[i]:.2f} to {found.high[i]:.2f})"
+        axes.box(0.0, probability, i - 0.33, i + 0.33, "positive", tooltip)
     axes.spans(found.low, found.high, found.values, "ink")
-    told = ", ".join(
+    listed = ", ".join(
         f"{shortened(level, IN_A_SENTENCE)} {p:.2f}"
         for level, p in zip(levels, found.probability, strict=True)
     )
     return axes.svg(
         f"Effect of {shortened(found.name, IN_A_SENTENCE)}: the mean probability of "
-        f"{evidence.labels[1]} is {told}."
+        f"{evidence.labels[1]} is {listed}."
     )
 
 

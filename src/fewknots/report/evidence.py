@@ -1,4 +1,4 @@
-"""Everything the report's sections read, computed once."""
+"""The data for all sections of the report, computed once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,44 +9,44 @@ from jaxtyping import Bool, Float, Int
 from ..data.row_draw import some_rows
 from ..explain import Importance, Input, UnnamedRows, importance, inputs_of, without_names
 from ..explain.unnamed_rows import check_kind
-from .comparison import Comparison, against_the_best
+from .comparison import Comparison, compare_with_best
 from .labels import IN_A_CELL, IN_A_SENTENCE, shortened
 
-_LATENT_ROWS = 20_000  # whose latent function is looked at
+_LATENT_ROWS = 20_000  # rows for which the latent function is computed
 _UNKNOWN_ROWS = "It cannot be known here whether the model learned from these rows."
 
 
 class Evidence(NamedTuple):
-    """A classifier, rows to check it on, and what it says of them."""
+    """A classifier, rows to score it on, and its predictions for them."""
 
     rows: UnnamedRows
     y: Int[np.ndarray, " N"]  # 1 for the positive class
     p: Float[np.ndarray, " N"]  # of the positive class
     log_p: Float[np.ndarray, "N 2"]
-    looked_at: Int[np.ndarray, " n"]  # the rows that `mean` and `variance` are about
+    latent_rows: Int[np.ndarray, " n"]  # indices of the rows for `mean` and `variance`
     mean: Float[np.ndarray, " n"]
     variance: Float[np.ndarray, " n"]
     baselines: dict[str, Float[np.ndarray, " N"]]
     against: Comparison | None
     inputs: tuple[Input, ...]  # the user's columns
     importance: Importance  # of each
-    raw: Any  # pyarrow table of the same rows as the user knows them, or None
+    raw: Any  # pyarrow table of the same rows before encoding, or None
     about: Mapping[str, Any]
 
     @property
     def classifier(self) -> Any:
-        """It predicts for plain arrays."""
+        """The classifier, without column names: it predicts for arrays."""
         return self.rows.classifier
 
     @property
     def labels(self) -> tuple[str, str]:
-        """The two classes as text, the positive one last; long ones shortened."""
+        """The two classes as text, the positive one last; long texts are shortened."""
         negative, positive = self.classifier.classes_
         return shortened(negative, IN_A_SENTENCE), shortened(positive, IN_A_SENTENCE)
 
     @property
     def named_labels(self) -> tuple[str, str]:
-        """The two classes as a key names them: "late = yes", or "class yes"."""
+        """The two classes for a legend: "late = yes", or "class yes"."""
         target = self.about.get("target")
         before = "class " if target is None else f"{shortened(target, IN_A_CELL)} = "
         negative, positive = self.labels
@@ -54,17 +54,17 @@ class Evidence(NamedTuple):
 
     @property
     def order(self) -> list[int]:
-        """The user's columns, the one that matters most first."""
+        """The user's columns by descending importance."""
         return self.importance.order
 
     @property
     def checked_on(self) -> str:
-        """Where these rows come from, as far as the model's file or its user can tell."""
+        """A sentence about the origin of these rows, if it is known."""
         return str(self.about.get("checked_on") or _UNKNOWN_ROWS)
 
     @property
     def wrong(self) -> Bool[np.ndarray, " N"]:
-        """Which rows got the other class."""
+        """Which rows are predicted wrongly."""
         return (self.p > 0.5) != (self.y == 1)
 
 
@@ -78,7 +78,7 @@ def gather(
     raw: Any,
     about: Mapping[str, Any] | None,
 ) -> Evidence:
-    """Predict for all rows, and look closer at some thousands of them."""
+    """Predict for all rows, and compute the latent function for some thousands of them."""
     check_kind(classifier)
     rows = without_names(classifier, X, feature_names)
     truth = _positive(classifier.classes_, y, len(rows.X))
@@ -99,7 +99,7 @@ def gather(
         mean,
         variance,
         others,
-        against_the_best(log_p, truth, others),
+        compare_with_best(log_p, truth, others),
         inputs,
         importance(rows, truth, inputs),
         raw,

@@ -1,4 +1,4 @@
-"""A grid of probabilities as a picture inside a picture, and the line where they pass a level."""
+"""A grid of probabilities as an embedded PNG, and its contour line."""
 
 import base64
 import struct
@@ -8,15 +8,15 @@ import numpy as np
 from jaxtyping import Float
 
 _NEGATIVE, _POSITIVE = (0x2F, 0x6D, 0xB3), (0xD9, 0x73, 0x0D)  # as in page.css
-_STRONGEST = 0.7  # opacity at p = 0 and p = 1; at ½ the page shows through, light or dark
+_STRONGEST = 0.7  # opacity at p = 0 and p = 1; at ½ it is transparent, for light and dark pages
 _COLOURS = 201
 
 
 def heat_map(probability: Float[np.ndarray, "G H"]) -> str:
-    """A data address of a PNG, one pixel a probability, the first row of the grid at the bottom.
+    """A PNG as a data URL: one pixel per probability, the first row of the grid at the bottom.
 
-    Each pixel is an index into a palette that goes from one class's colour through clear to the
-    other's, so a grid costs a byte a pixel before it is compressed, and a few kilobytes after.
+    Each pixel is an index into a palette from the colour of one class through transparent to the
+    colour of the other: one byte per pixel, and a few kilobytes in all after compression.
     """
     index = np.round(probability[::-1] * (_COLOURS - 1)).astype(np.uint8)
     height, width = index.shape
@@ -42,9 +42,9 @@ def level_line(
     values: Float[np.ndarray, "G H"],
     level: float,
 ) -> list[tuple[tuple[float, float], tuple[float, float]]]:
-    """Where `values` pass `level`, as short straight pieces: one or two in each cell it crosses.
+    """The contour line of `values` at `level` as short segments, one or two per cell.
 
-    On each side of a cell the crossing is found by linear interpolation ("marching squares").
+    Marching squares: on each side of a cell, linear interpolation gives the point on the line.
     """
     above = values > level
     corners = np.stack([above[:-1, :-1], above[:-1, 1:], above[1:, 1:], above[1:, :-1]])

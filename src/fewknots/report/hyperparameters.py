@@ -1,7 +1,7 @@
 """The kernel's parameters in the units of the user's columns.
 
-The kernel sees inputs z = (x - mean) / scale. A distance in z is `scale` times as long in x, so a
-lengthscale ℓ is ℓ · scale there; a linear part's variance is that of a slope, v / scale².
+The inputs of the kernel are z = (x - mean) / scale. A distance in z is `scale` times as long in x,
+so a lengthscale ℓ becomes ℓ · scale; the variance of a linear kernel (of a slope), v / scale².
 """
 
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ _PER_UNIT = {1: "", 0: "", -1: " per unit", -2: " per unit²"}  # by the power t
 
 
 def per_input(kernel: Kernel, scale: Float[np.ndarray, " D"]) -> dict[str, Float[np.ndarray, " D"]]:
-    """A column for each parameter that belongs to inputs, by a name such as "RBF lengthscale".
+    """The parameters that have one value per input, by a name such as "RBF lengthscale".
 
-    NaN where a part of the kernel does not look at an input.
+    NaN where a part of the kernel does not use an input.
     """
     found: dict[str, Float[np.ndarray, " D"]] = {}
     for name, part, role in _parameters(kernel):
@@ -32,8 +32,8 @@ def per_input(kernel: Kernel, scale: Float[np.ndarray, " D"]) -> dict[str, Float
     return found
 
 
-def of_the_whole(kernel: Kernel) -> dict[str, float]:
-    """The parameters that belong to no single input, as the variance of the latent function."""
+def global_parameters(kernel: Kernel) -> dict[str, float]:
+    """The parameters that do not belong to an input, such as the variance of f."""
     return {
         f"{_named(kernel, part)} {name}": float(getattr(part, name))
         for name, part, role in _parameters(kernel)
@@ -54,7 +54,7 @@ def formula(kernel: Kernel) -> str:
 
 
 def _parameters(kernel: Kernel) -> Iterator[tuple[str, Kernel, Positive]]:
-    """Every learned parameter: its name, the part of the kernel that has it, what it is."""
+    """Every learned parameter: its name, the part of the kernel that has it, its declaration."""
     for part in kernel.parts():
         for name, role in part.roles.items():
             if isinstance(role, Positive):
@@ -62,7 +62,7 @@ def _parameters(kernel: Kernel) -> Iterator[tuple[str, Kernel, Positive]]:
 
 
 def _named(kernel: Kernel, part: Kernel) -> str:
-    """The part's class; where several parts are of one class they are numbered."""
+    """The class name of the part, with a number if several parts are of this class."""
     alike = [other for other in kernel.parts() if type(other) is type(part)]
     number = next(i for i, other in enumerate(alike, 1) if other is part)
     return type(part).__name__ + (f" {number}" if len(alike) > 1 else "")

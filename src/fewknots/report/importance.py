@@ -1,4 +1,4 @@
-"""Which columns matter: one ranking, by what predictions lose without a column."""
+"""Which columns matter: a ranking by permutation importance, and the kernel's parameters."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .tables import Entry, table
 
 _BARS = 15
 _LISTED = 60
-_UNTOLD = "these rows do not tell"
+_UNKNOWN = "these rows do not tell"
 
 
 def importance_bars(evidence: Evidence) -> Markup:
@@ -32,11 +32,11 @@ def importance_bars(evidence: Evidence) -> Markup:
         y_ticks=[(float(i), name) for i, name in enumerate(names)],
     )
     for i, (name, column) in enumerate(zip(names, shown, strict=True)):
-        says = f"{name}: {_in_words(evidence, column)}"
-        axes.box(0.0, float(found.loss[column]), i - 0.35, i + 0.35, "negative", says)
+        tooltip = f"{name}: {_in_words(evidence, column)}"
+        axes.box(0.0, float(found.loss[column]), i - 0.35, i + 0.35, "negative", tooltip)
     axes.spans(found.low[shown], found.high[shown], range(len(shown)), "ink")
     axes.line([0.0, 0.0], [axes.y.low, axes.y.high], "zero")
-    told = ", ".join(
+    listed = ", ".join(
         f"{shortened(name, IN_A_SENTENCE)} {_nats(found.loss[c])}"
         for name, c in zip(names, shown, strict=True)
     )
@@ -48,13 +48,13 @@ def importance_bars(evidence: Evidence) -> Markup:
     if len(shown) < len(evidence.order):
         caption += f" Shown: {len(shown)} of {len(evidence.order):,} columns."
     return figure(
-        axes.svg(f"Loss in nats a row when a column is shuffled, the greatest first: {told}."),
+        axes.svg(f"Loss in nats a row when a column is shuffled, the greatest first: {listed}."),
         caption,
     )
 
 
 def importance_table(evidence: Evidence) -> Markup:
-    """The same in numbers, for all columns or the first sixty."""
+    """The same as a table, for all columns or the first sixty."""
     found = evidence.importance
     shown = evidence.order[:_LISTED]
     rows = []
@@ -64,7 +64,7 @@ def importance_table(evidence: Evidence) -> Markup:
         loss = float(found.loss[column])
         interval = element("small", f"{_nats(low)} to {_nats(high)}")
         entry = Entry(join([_nats(loss), interval], " "), loss)
-        rows.append([one.name, entry, _told(low, high), one.kind, one.n_features])
+        rows.append([one.name, entry, _does_it_matter(low, high), one.kind, one.n_features])
     caption = "Columns, by what predictions lose without them"
     if left_out := len(evidence.order) - len(shown):
         caption += f" (the first {len(shown)}; {left_out:,} more)"
@@ -72,13 +72,13 @@ def importance_table(evidence: Evidence) -> Markup:
     note = (
         f"Means over {counted(found.n_shuffles, 'shuffle')} of {counted(found.n_rows, 'row')}, "
         "with 95 % intervals from drawing the rows anew. All inputs that were made of a column are "
-        "shuffled together. A column that others can stand in for loses little."
+        "shuffled together. The loss is small for a column that others can replace."
     )
     return join([table(caption, header, rows), element("p", note, class_="note")])
 
 
 def kernel_detail(evidence: Evidence) -> Markup | None:
-    """The kernel's parameters, input by input; None for a kernel that has none for inputs."""
+    """The kernel's parameters for each input; None if the kernel has no such parameters."""
     classifier = evidence.classifier
     parameters = per_input(classifier.kernel_, classifier._standardiser.scale)
     if not parameters:
@@ -115,11 +115,11 @@ def _value(parameter: float) -> float | str:
 
 
 def leading_sentence(evidence: Evidence) -> Markup:
-    """The columns that matter for certain, in words."""
+    """A sentence with the columns whose interval is above zero."""
     found = evidence.importance
     certain = [c for c in evidence.order if found.low[c] > 0]
     if not certain:
-        words: list[object] = ["For no column do these rows tell that it matters."]
+        words: list[object] = ["These rows do not show for any column that it matters."]
     else:
         named = [element("b", label(found.names[c])) for c in certain[:3]]
         words = ["What matters most: ", join(named, ", "), ". ", _how_many(evidence, len(certain))]
@@ -128,17 +128,17 @@ def leading_sentence(evidence: Evidence) -> Markup:
 
 def _how_many(evidence: Evidence, certain: int) -> str:
     if certain == len(evidence.inputs):
-        return "These rows show of every column that it matters."
+        return "These rows show for every column that it matters."
     return (
-        f"These rows show of {certain:,} of {counted(len(evidence.inputs), 'column')} that they "
-        "matter; of the others they do not tell."
+        f"These rows show for {certain:,} of {counted(len(evidence.inputs), 'column')} that they "
+        "matter; for the others they do not."
     )
 
 
-def _told(low: float, high: float) -> str:
+def _does_it_matter(low: float, high: float) -> str:
     if low > 0:
         return "yes"
-    return "it harms" if high < 0 else _UNTOLD
+    return "it harms" if high < 0 else _UNKNOWN
 
 
 def _in_words(evidence: Evidence, column: int) -> str:

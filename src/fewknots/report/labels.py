@@ -1,15 +1,15 @@
-"""Long texts of the user's, shortened in the middle.
+"""Long texts from the user's table, shortened in the middle.
 
-Levels and columns that belong together often begin alike ("Wholesale of ..."), so the end is kept
-as well as the beginning. The whole text is one hover away, in `title`. A text without end (a cell
-may hold a megabyte) is bounded there too, so that the page stays small.
+Related levels and columns often have the same beginning ("Wholesale of ..."), so beginning and end
+are kept. The whole text is in the tooltip (`title`). A very long text (a cell may hold a megabyte)
+is shortened there too, so that the page stays small.
 """
 
 from .markup import Markup, element, text
 
 IN_A_CELL = 32  # characters
 IN_A_SENTENCE = 60
-_MOST = 1000  # characters of what counts as the whole text
+_MOST = 1000  # characters in a tooltip
 
 
 def shortened(full: object, most: int) -> str:
@@ -22,18 +22,18 @@ def shortened(full: object, most: int) -> str:
 
 
 def whole(full: object) -> str:
-    """All of it, up to a thousand characters."""
+    """The whole text, up to a thousand characters."""
     return shortened(full, _MOST)
 
 
 def label(full: object, most: int = IN_A_CELL) -> Markup:
-    """A text in the page, with the whole of it in `title` if it had to be shortened."""
+    """A text in the page, with the whole text as a tooltip if it is shortened."""
     written = shortened(full, most)
     return text(full) if written == str(full) else element("span", written, title=whole(full))
 
 
 def svg_label(full: object, most: int, **attributes: object) -> Markup:
-    """A text in a picture, likewise."""
+    """The same for a text in an SVG picture."""
     written = shortened(full, most)
-    told = None if written == str(full) else element("title", whole(full))
-    return element("text", told, written, **attributes)
+    title = None if written == str(full) else element("title", whole(full))
+    return element("text", title, written, **attributes)

@@ -1,11 +1,11 @@
-"""What is gained by taking the rows with the highest probabilities first."""
+"""Cumulative gains and lift: how many positive rows are found among those with the highest p."""
 
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from .axes import PROBABILITIES, UNIT, Axes, figure, labelled
+from .axes import Axes, figure, labelled, unit_axes
 from .evidence import Evidence
 from .markup import Markup, element, join
 from .numbers import percent, short
@@ -16,7 +16,7 @@ _POINTS = 100
 
 
 class _Group(NamedTuple):
-    """Rows next to each other by falling probability."""
+    """Consecutive rows in descending order of p."""
 
     first: int
     beyond: int
@@ -27,9 +27,10 @@ class _Group(NamedTuple):
 def gains(
     p: Float[np.ndarray, " N"], y: Int[np.ndarray, " N"], taken: Float[np.ndarray, " T"]
 ) -> Float[np.ndarray, " T"]:
-    """The share of all positive rows among the first `taken` (a share) of the rows, by falling p.
+    """The share of all positive rows that are among the first `taken` (a share) of the rows.
 
-    Rows of the same p are taken in any order, so their positives are spread evenly over them.
+    Rows are in descending order of p. Rows of equal p have no order, so the positive ones among
+    them count as spread evenly.
     """
     order = np.argsort(-p, kind="stable")
     descending = p[order]
@@ -41,15 +42,7 @@ def gains(
 
 def gains_curve(evidence: Evidence, curves: list[tuple[str, np.ndarray, str]]) -> Markup:
     """Positive rows found against rows taken; `curves` are (predictor, its p, CSS class)."""
-    axes = Axes(
-        UNIT,
-        UNIT,
-        x_name="share of the rows taken",
-        y_name="share of positive rows found",
-        x_ticks=PROBABILITIES,
-        y_ticks=PROBABILITIES,
-        height=300.0,
-    )
+    axes = unit_axes("share of the rows taken", "share of positive rows found")
     axes.line([0, 1], [0, 1], "reference")
     taken = np.linspace(0.0, 1.0, _POINTS + 1)
     for _, p, kind in curves:
@@ -57,13 +50,13 @@ def gains_curve(evidence: Evidence, curves: list[tuple[str, np.ndarray, str]]) -
     fifth = {
         name: percent(float(gains(p, evidence.y, np.array([0.2]))[0])) for name, p, _ in curves
     }
-    told = ", ".join(f"{name} {share}" for name, share in fifth.items())
+    text = ", ".join(f"{name} {share}" for name, share in fifth.items())
     caption = (
         "Cumulative gains: the share of positive rows found when so many rows are taken, those "
-        f"with the highest probability first. Dashed: taken at random. In the first fifth: {told}."
+        f"with the highest probability first. Dashed: taken at random. In the first fifth: {text}."
     )
     return figure(
-        axes.svg(f"Cumulative gains. Positive rows found in the first fifth: {told}."), caption
+        axes.svg(f"Cumulative gains. Positive rows found in the first fifth: {text}."), caption
     )
 
 
@@ -82,19 +75,19 @@ def lift_bars(evidence: Evidence) -> Markup:
         height=300.0,
     )
     for place, lift, group in zip(places, lifts, groups, strict=True):
-        says = f"rows {group.first + 1:,} to {group.beyond:,}: lift {lift:.2f}"
-        axes.box(place - 0.35, place + 0.35, 0.0, lift, "positive", says)
+        tooltip = f"rows {group.first + 1:,} to {group.beyond:,}: lift {lift:.2f}"
+        axes.box(place - 0.35, place + 0.35, 0.0, lift, "positive", tooltip)
     axes.line([axes.x.low, axes.x.high], [1.0, 1.0], "reference")
-    told = ", ".join(f"{lift:.2f}" for lift in lifts)
+    text = ", ".join(f"{lift:.2f}" for lift in lifts)
     caption = (
         "Lift: how many times as many positive rows each group has as rows taken at random "
         "(dashed). A model that ranks well falls from left to right."
     )
-    return figure(axes.svg(f"Lift of {len(groups)} groups of rows: {told}."), caption)
+    return figure(axes.svg(f"Lift of {len(groups)} groups of rows: {text}."), caption)
 
 
 def lift_table(evidence: Evidence) -> Markup:
-    """Tenth by tenth: how many times as many positive rows as among rows taken at random."""
+    """The lift of each tenth of the rows: its share of positive rows relative to all rows."""
     n, positives = len(evidence.y), int(evidence.y.sum())
     falling = np.sort(evidence.p)[::-1]
     rows = []

@@ -1,15 +1,15 @@
-"""HTML and SVG from Python, with escaping that cannot be forgotten.
+"""HTML and SVG from Python, with automatic escaping.
 
-A text becomes markup in one place only, `text`, through which every child and every attribute of
-an `element` goes unless it is `Markup` already. So whatever a user's table holds (a column called
+Only the function `text` makes markup of a text. It is applied to every child and every attribute of
+an `element` that is not `Markup` already. So anything in a user's table (a column called
 `<script>`, a label with quotes) stays a text.
 """
 
 from collections.abc import Iterable
 from html import escape
 
-# Characters that XML and HTML have no way to hold, not even escaped, and the marks that turn the
-# direction of a line of text around: shown as a replacement sign, so that no text hides another.
+# Characters that XML and HTML cannot contain, not even escaped, and characters that reverse the
+# direction of a text: shown as a replacement sign, so that no text hides another.
 _FORBIDDEN = {code: "\ufffd" for code in range(32) if code not in (9, 10, 13)}
 _FORBIDDEN |= dict.fromkeys(
     [*range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "\ufffd"
@@ -34,8 +34,8 @@ def text(value: object) -> Markup:
 def element(name: str, /, *children: object, **attributes: object) -> Markup:
     """<name attribute="...">children</name>.
 
-    Attributes that are None are left out. Names may end in _ (`class_`), and _ inside stands for a
-    hyphen (`aria_label`); floats are written with two decimals, plenty for places in a picture.
+    Attributes that are None are left out. A _ at the end of a name is dropped (`class_`), other _
+    become hyphens (`aria_label`). Floats have two decimals, which is enough for SVG coordinates.
     """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{text(_number(value))}"'
@@ -48,7 +48,7 @@ def element(name: str, /, *children: object, **attributes: object) -> Markup:
 
 
 def join(children: Iterable[object], between: str = "") -> Markup:
-    """Several pieces as one; None is left out."""
+    """Concatenate pieces; None is left out."""
     return Markup(between.join(text(child) for child in children if child is not None))
 
 

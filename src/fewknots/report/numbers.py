@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers formatted for people."""
 
 import math
 from typing import Any
@@ -9,7 +9,7 @@ from .labels import whole
 
 
 def short(value: float | None, digits: int = 4) -> str:
-    """So many significant digits: 0.2477, 1,234, 1.2e+09; a dash for what is not there."""
+    """So many significant digits: 0.2477, 1,234, 1.2e+09; a dash for None and NaN."""
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -25,7 +25,7 @@ def short(value: float | None, digits: int = 4) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, with a decimal where it matters, on one line."""
+    """A share in per cent, with one decimal except for 0 and 100 %, without a line break."""
     return f"{100 * share:.{1 if 0 < share < 0.9995 else 0}f}\u00a0%"
 
 
@@ -35,7 +35,7 @@ def counted(count: int, one: str, many: str | None = None) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value of a table as text; numbers in four digits."""
+    """A value of a table as text; numbers have four digits."""
     if value is None or value == "":
         return "–"
     if isinstance(value, bool | np.bool_):

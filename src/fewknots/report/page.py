@@ -53,23 +53,22 @@ def write_report(
 ) -> None:
     """Write one HTML file about a fitted `GPClassifier` and rows to check it on.
 
-    The file needs nothing else: no network, no fonts, no scripts but its own few lines. It appears
-    whole or not at all, and the same arguments give the same bytes.
+    The file is self-contained: no network, no fonts, no scripts except its own few lines. It is
+    written atomically, and the same arguments give the same bytes.
 
-    path : where to write it.
-    X, y : rows it was not fitted to, in the classifier's columns, and their labels, as in
-        `classes_`.
-    feature_names : what to call the columns of X; else the names of the fit, or those of `recipe`.
-    baselines : `fewknots.tables.baselines.Baselines`, or anything whose `probabilities(X)` is a
-        dict of probabilities by name, to stand beside the model's.
-    recipe : the `Recipe` that made X. With it the page speaks of the table's columns: a date or a
-        text is one column, whatever number of features it became. Without it each feature is one.
+    path : the file to write.
+    X, y : rows that the classifier was not fitted to, and their labels, as in `classes_`.
+    feature_names : names of the columns of X; default: the names of the fit, or of `recipe`.
+    baselines : `fewknots.tables.baselines.Baselines`, or an object whose `probabilities(X)` returns
+        a dict of probabilities by name, to compare with the model.
+    recipe : the `Recipe` that made X. With it, the page shows the columns of the table: a date or a
+        text is one column, for any number of features. Without it, each feature is a column.
     rows : pyarrow table of the same rows before encoding, for the tables that list single rows.
-    title : the page's heading.
-    about : what else is known, shown in the model card; "target" (the column predicted), "n_rows"
-        (learned from), "model_file" and "checked_on" (a sentence on where the rows come from, for
-        instance "They were held out at the fit.") and "holds" (what of the table is in the model
-        file, for instance "20 inducing points.") have their own places.
+    title : the heading of the page.
+    about : further facts for the model card. Some have a place of their own: "target" (the
+        predicted column), "n_rows" (number of training rows), "model_file", "checked_on" (a
+        sentence about the origin of the rows, such as "They were held out at the fit.") and "holds"
+        (what the model file contains of the table, such as "20 inducing points.").
     """
     if feature_names is None and recipe is not None:
         feature_names = recipe.feature_names
@@ -117,7 +116,7 @@ def page(evidence: Evidence, title: str) -> str:
 
 
 def _sections(evidence: Evidence) -> list[tuple[str, str, Sequence[Markup | None]]]:
-    """(id, heading, contents) of each."""
+    """(id, heading, contents) of each section."""
     fitted = training.training_figures(evidence)
     return [
         ("scores", "Scores", [summary.score_table(evidence)]),
@@ -173,14 +172,14 @@ def _title(evidence: Evidence) -> str:
 
 
 def _resource(name: str) -> Markup:
-    """A file beside this one: ours, and so markup already."""
+    """A file of this package; it is trusted, so it is markup."""
     return Markup(files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 
 def _policy(style: str, script: str) -> str:
-    """What the browser may do with the page: our script and our style by their digests, no more.
+    """Content security policy: only our own script and style are allowed, by their digests.
 
-    So even a text that escaped escaping could not run, and nothing can be fetched.
+    So even a text that was not escaped could not run, and the page can load nothing.
     """
 
     def digest(text: str) -> str:

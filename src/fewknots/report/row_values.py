@@ -1,4 +1,4 @@
-"""The values of single rows: the user's own columns where they are known, the inputs otherwise."""
+"""The values of single rows: the user's columns if they are known, otherwise the features."""
 
 from typing import Any, NamedTuple
 
@@ -10,11 +10,11 @@ _MOST_COLUMNS = 8
 
 
 class RowValues(NamedTuple):
-    """The columns that matter most, in the table's order."""
+    """Values of the most important columns, in the order of the table."""
 
     names: list[str]
     values: list[list[Any]]  # a list for each row
-    left_out: int  # columns
+    left_out: int  # number of columns that are not shown
 
 
 def row_values(evidence: Evidence, rows: np.ndarray) -> RowValues:
@@ -28,7 +28,7 @@ def row_values(evidence: Evidence, rows: np.ndarray) -> RowValues:
         return RowValues(names, values, len(evidence.rows.names) - len(names))
     known = [str(name) for name in evidence.raw.schema.names]
     place = {evidence.inputs[column].name: rank for rank, column in enumerate(evidence.order)}
-    # the target has a column of its own beside these
+    # the target is shown in a column of its own
     others = [c for c in range(len(known)) if known[c] != evidence.about.get("target")]
     shown = sorted(sorted(others, key=lambda c: place.get(known[c], len(place)))[:_MOST_COLUMNS])
     values = [[_value(evidence.raw.column(c)[int(row)]) for c in shown] for row in rows]
@@ -38,5 +38,5 @@ def row_values(evidence: Evidence, rows: np.ndarray) -> RowValues:
 def _value(scalar: Any) -> Any:
     try:
         return scalar.as_py()
-    except ValueError:  # nanoseconds, which Python's own moments do not have
+    except ValueError:  # nanoseconds, which Python's datetime does not have
         return str(scalar)

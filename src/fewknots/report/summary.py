@@ -1,9 +1,9 @@
-"""The task in a sentence, whether the model was worth it, and the scores beside the baselines."""
+"""The task in a sentence, the comparison with the best baseline, and the table of scores."""
 
 from typing import Any
 
 from ..scoring import SCORES, intervals, scores
-from .card import held_by
+from .card import SCORE_HEADINGS, held_by
 from .evidence import Evidence
 from .labels import IN_A_SENTENCE, label
 from .markup import Markup, element, join
@@ -11,15 +11,9 @@ from .numbers import counted, percent, short
 from .tables import Entry, table
 
 MODEL = "Gaussian process"
-_RESAMPLED_ROWS = 10_000_000  # in all, which take some seconds
+_RESAMPLED_ROWS = 10_000_000  # in all resamples together, which take some seconds
 _FEWEST_RESAMPLES, _MOST_RESAMPLES = 40, 200
-_HEADINGS = {
-    "nlp": "NLP",
-    "brier": "Brier",
-    "error": "Error",
-    "auc": "AUC",
-    "ece": "Calibration error",
-}
+
 _MEANING = (
     "NLP: mean negative log probability of what came true, in nats a row. Brier: mean squared "
     "difference between probability and outcome. Error: share of wrong answers. AUC: chance that a "
@@ -30,7 +24,7 @@ _MEANING = (
 
 
 def task(evidence: Evidence) -> Markup:
-    """What was predicted, from what, on how many rows, by which model."""
+    """One sentence: target, number of columns and rows, and the model."""
     target = evidence.about.get("target")
     what = "the label" if target is None else element("b", label(target, IN_A_SENTENCE))
     negative, positive = (
@@ -56,7 +50,7 @@ def task(evidence: Evidence) -> Markup:
 
 
 def verdict(evidence: Evidence) -> Markup:
-    """Key numbers, and a sentence on whether these rows tell that it beats the best baseline."""
+    """Key numbers, and a sentence that compares the model with the best baseline."""
     found = scores(evidence.p, evidence.y, evidence.log_p)
     tiles = [
         (percent(1.0 - (found["error"] or 0.0)), "right answers"),
@@ -79,7 +73,7 @@ def score_table(evidence: Evidence) -> Markup:
         found = scores(p, evidence.y, log_p)
         around = intervals(p, evidence.y, resamples=resamples, log_p=log_p)
         rows.append([name, *(_entry(found[key], around[key]) for key in SCORES)])
-    header = ["Predictor", *(_HEADINGS[key] for key in SCORES)]
+    header = ["Predictor", *SCORE_HEADINGS]
     return join(
         [table("Scores on the checked rows", header, rows), element("p", _MEANING, class_="note")]
     )

@@ -11,7 +11,7 @@ from .markup import Markup, element
 from .numbers import counted, percent
 
 _DOTS = 500
-_LARGE_KNOTS, _MOST_KNOTS = 50, 500  # inducing points that leave something to be seen
+_LARGE_KNOTS, _MOST_KNOTS = 50, 500  # more inducing points are drawn smaller, or only in part
 
 
 def decision_surface(evidence: Evidence) -> Markup | None:
@@ -40,7 +40,7 @@ def decision_surface(evidence: Evidence) -> Markup | None:
     axes.add(element("image", href=address, preserveAspectRatio="none", **box))
     some = np.linspace(0, len(evidence.y) - 1, min(_DOTS, len(evidence.y))).astype(int)
     rows, truth = evidence.rows.X[some][:, list(columns)], evidence.y[some]
-    axes.many_dots(rows[:, 0], rows[:, 1], "edge")  # so that blue can be seen on blue
+    axes.many_dots(rows[:, 0], rows[:, 1], "edge")  # makes blue dots visible on blue
     for value, kind in enumerate(("negative small", "positive small")):
         axes.many_dots(rows[truth == value, 0], rows[truth == value, 1], kind)
     pieces = level_line(found.across, found.up, found.probability, 0.5)

@@ -1,6 +1,6 @@
-"""Tables that sort on a click and say when there is more to the right.
+"""Tables that sort on a click, with a hint if there are more columns to the right.
 
-sort.js and scroll.js do it; without JavaScript they are plain tables in a box that scrolls.
+sort.js and scroll.js do this; without JavaScript they are plain tables in a box that scrolls.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from .numbers import cell
 
 
 class Entry(NamedTuple):
-    """A cell that is shown as one thing and sorted by another."""
+    """A cell whose sort key differs from its text."""
 
     shown: object
     value: float | str | None
@@ -40,12 +40,12 @@ def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) ->
 
 
 def boxed(caption: str, *parts: Markup) -> Markup:
-    """A table in a box of its own, which scrolls sideways where the page is too narrow for it."""
+    """A table in a box that scrolls sideways if the page is too narrow."""
     box = element(
         "div",
         element("table", element("caption", caption), *parts),
         class_="scroll",
-        tabindex="0",  # who has no mouse scrolls it with the arrow keys
+        tabindex="0",  # so that the arrow keys can scroll it
         role="region",
         aria_label=caption,
     )
@@ -72,6 +72,6 @@ def _cell(entry: Any, numeric: bool) -> Markup:
     shown, value = entry if isinstance(entry, Entry) else (label(cell(entry)), entry)
     if numeric:
         known = value is not None and value == value
-        written = f"{float(value):.12g}" if known else None  # NaN has no place in an order
+        written = f"{float(value):.12g}" if known else None  # NaN cannot be sorted
         return element("td", shown, class_="number", data_value=written)
     return element("td", shown, data_value=None if text(whole(value)) == shown else whole(value))

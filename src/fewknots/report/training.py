@@ -1,4 +1,4 @@
-"""How training went."""
+"""The course of training."""
 
 import numpy as np
 

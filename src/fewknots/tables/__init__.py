@@ -1,1 +1,1 @@
-"""Tables as they are: raw columns become numbers, files become a model that takes such tables."""
+"""Raw tables: columns of any type become numbers, and files become a model for such tables."""

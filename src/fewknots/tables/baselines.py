@@ -1,8 +1,8 @@
-"""Two models that cost nothing, to see whether a Gaussian process was worth it.
+"""Two simple models to compare a Gaussian process with.
 
-The *majority class* knows how common the classes are and looks at no input: it gives every row the
-same probability. *Logistic regression* is linear in the standardised inputs. Both go into the model
-file, so that any rows can be scored beside them.
+The *majority class* knows only how frequent the classes are: it gives every row the same
+probability. *Logistic regression* is linear in the standardised inputs. Both are saved in the model
+file, so that they can be scored on any rows too.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ _ITERATIONS = 1000
 
 
 class Baselines(NamedTuple):
-    """What the two models learned."""
+    """The parameters of the two models."""
 
     positive_rate: float
     mean: Float[np.ndarray, " D"]
@@ -42,27 +42,27 @@ class Baselines(NamedTuple):
         rate = float(np.average(y, weights=weights))
         mean, scale = X.mean(axis=0), X.std(axis=0)
         scale = np.where(scale > 0.0, scale, 1.0)
-        if len(np.unique(y)) < 2:  # a sample without one class: nothing to separate
+        if len(np.unique(y)) < 2:  # the sample has only one class
             log_odds = float(np.log((rate + 1e-9) / (1.0 - rate + 1e-9)))
             return cls(rate, mean, scale, np.zeros(X.shape[1]), log_odds)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # close enough to compare with
+            warnings.simplefilter("ignore", ConvergenceWarning)  # accurate enough to compare with
             linear = LogisticRegression(max_iter=_ITERATIONS)
             linear.fit((X - mean) / scale, y, sample_weight=weights)
         return cls(rate, mean, scale, linear.coef_[0], float(linear.intercept_[0]))
 
     def probabilities(self, X: Float[np.ndarray, "N D"]) -> dict[str, Float[np.ndarray, " N"]]:
-        """Each model's probability of the positive class."""
+        """Probability of the positive class by each model."""
         latent = (X - self.mean) / self.scale @ self.coef + self.intercept
         return {MAJORITY: np.full(len(X), self.positive_rate), LOGISTIC: expit(latent)}
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """For a model file."""
+        """The parameters as arrays for a model file."""
         return {name: np.asarray(value, np.float64) for name, value in self._asdict().items()}
 
     @classmethod
     def restored(cls, arrays: dict[str, Any], n_features: int) -> "Baselines":
-        """Read what `arrays` gave, trusting none of it."""
+        """The inverse of `arrays`; nothing in a file is trusted."""
         shapes = {"positive_rate": (), "intercept": ()}
         for name in cls._fields:
             array, shape = arrays[name], shapes.get(name, (n_features,))

@@ -1,9 +1,9 @@
 """Files of raw columns as Dask arrays of numbers, read by the workers themselves.
 
-The files must be where the workers can see them, under the same names. Each is cut into stretches
-of rows; the worker that gets a stretch reads it, applies the recipe and leaves out the rows held
-out. The client knows every stretch's size without reading it, since which rows are held out follows
-from their numbers alone (data/hold_out.py).
+The workers must have access to the files, under the same names. Each file is divided into ranges
+of rows; a worker reads a range, applies the recipe and drops the held-out rows. The client knows
+the size of every range without reading it, since the row number alone decides whether a row is
+held out (data/hold_out.py).
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ import numpy as np
 from ..data.hold_out import HashSplit
 from .rows import TableReader
 
-_LEAST_ROWS = 1000  # in a stretch: fewer are not worth a task
+_LEAST_ROWS = 1000  # in a range; fewer rows are not worth a task
 
 
-class Stretch(NamedTuple):
-    """Consecutive rows of one file; `first` is the number of the file's first row among all."""
+class RowRange(NamedTuple):
+    """Consecutive rows of one file; `first` is the number of the file's first row in the table."""
 
     file: int
     first: int
@@ -28,13 +28,13 @@ class Stretch(NamedTuple):
     stop: int
 
 
-def stretches(rows_of_files: Sequence[int], wanted: int) -> list[Stretch]:
-    """All rows in about `wanted` pieces, none across files."""
+def row_ranges(rows_of_files: Sequence[int], wanted: int) -> list[RowRange]:
+    """All rows in about `wanted` ranges, each within one file."""
     size = max(_LEAST_ROWS, -(-sum(rows_of_files) // max(1, wanted)))
     found, first = [], 0
     for file, count in enumerate(rows_of_files):
         for start in range(0, count, size):
-            found.append(Stretch(file, first, start, min(start + size, count)))
+            found.append(RowRange(file, first, start, min(start + size, count)))
         first += count
     return found
 
@@ -44,7 +44,7 @@ def as_arrays(
 ) -> tuple[Any, Any, Any]:
     """X, labels 0 and 1, and weights of the rows that are not held out, as Dask arrays."""
     columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
-    for part in stretches(rows_of_files, wanted):
+    for part in row_ranges(rows_of_files, wanted):
         count = int(np.sum(~_held(held_out, part)))
         rows = dask.delayed(_read, pure=False, nout=3)(reader, part, held_out)
         shapes = ((count, reader.width), (count,), (count,))
@@ -55,12 +55,12 @@ def as_arrays(
     return X, y, weights
 
 
-def _held(split: HashSplit, part: Stretch) -> np.ndarray:
+def _held(split: HashSplit, part: RowRange) -> np.ndarray:
     return split.drawn(part.first + part.start, part.stop - part.start)
 
 
-def _read(reader: TableReader, part: Stretch, held_out: HashSplit) -> tuple[np.ndarray, ...]:
-    """On a worker: the rows of a stretch that are to be learned from."""
-    rows = reader.stretch(part.file, part.start, part.stop)
+def _read(reader: TableReader, part: RowRange, held_out: HashSplit) -> tuple[np.ndarray, ...]:
+    """Runs on a worker: the training rows of a range."""
+    rows = reader.row_range(part.file, part.start, part.stop)
     X, y, weights = rows.chosen(~_held(held_out, part))
     return X, y.astype(np.int64), weights

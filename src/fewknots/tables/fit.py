@@ -1,8 +1,8 @@
-"""From files to a `TableModel`: read, learn the recipe, fit, score the rows held out.
+"""From files to a `TableModel`: read, learn the recipe, fit, score the held-out rows.
 
-The rows are read once to see what the columns hold (survey.py). Small tables are then read
-into memory; of large ones only the rows held out, and a sample for logistic regression, are ever
-there, and the classifier reads the rest as a stream. On a cluster the workers read it.
+The rows are read once to find out what the columns hold (survey.py). Small tables are then read
+into memory. Of large tables only the held-out rows, and a sample for logistic regression, are read
+into memory, and the classifier reads the rest as a stream. On a cluster the workers read it.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,46 +28,46 @@ from .baselines import LOGISTIC, Baselines
 from .learned_rows import LearnedRowsCounter
 from .model import TableModel
 from .rows import NumberedRows, TableReader
-from .survey import Survey, Task, Unwatched, Watch, survey
+from .survey import NoProgress, ReadingProgress, Survey, Task, survey
 
 MOST_ROWS_IN_MEMORY = 1_000_000
 MOST_BYTES_IN_MEMORY = 500_000_000
 MOST_HELD_OUT = 100_000
 _MOST_SAMPLED = 100_000  # rows for logistic regression
 _MOST_NUMBERS = 2**24  # in either of these two, for tables with many columns
-_WATCHED = 0.02  # of the rows, while training by minibatches
+_VALIDATION = 0.02  # share of the rows for validation in minibatch training
 _PIECES_A_WORKER = 2
-_LAST_SCORES = 0.1  # of the time, for scoring the rows held out
-_LEAST_TIME = 0.01  # seconds, for a classifier whose time is up before it begins
+_LAST_SCORES = 0.1  # share of the time for scoring the held-out rows
+_LEAST_TIME = 0.01  # seconds, for a classifier whose time is over before it begins
 _SCORED_AT_ONCE = 4096
 _FILES_NAMED = 20  # in the model file
 MODEL = "Gaussian process"
-_UNWATCHED = Unwatched()
+_NO_PROGRESS = NoProgress()
 _AS_RECOGNISED = CsvOptions()
 
 
-class Run(NamedTuple):
-    """How a fit goes about it."""
+class RunOptions(NamedTuple):
+    """Options of a fit that are not about the task."""
 
-    hold_out: float = 0.1  # this share of the rows, about 100,000 at most, is only scored
+    hold_out: float = 0.1  # share of the rows for the last scores, at most about 100,000 rows
     seed: int = 0
-    checkpoint: Path | None = None  # where minibatch training keeps itself; a short fit does not
+    checkpoint: Path | None = None  # folder for the checkpoints of minibatch training
     resume: bool = False
     in_memory: bool | None = None  # whether to read all rows at once; None: if they are few
-    cluster: str | None = None  # the address of a Dask scheduler to fit on
-    workers: int | None = None  # or how many processes on this machine
-    limit: TimeLimit | None = None  # when all of it has to be over, not the classifier's part alone
+    cluster: str | None = None  # address of a Dask scheduler
+    workers: int | None = None  # or number of Dask workers on this machine
+    limit: TimeLimit | None = None  # for the whole run, not only for the classifier
 
     def for_minibatches(self) -> dict[str, Any]:
-        """What a classifier is told if it trains by minibatches.
+        """Arguments of a classifier that trains by minibatches.
 
-        Some rows show how good it is getting, and when to stop. They are not those held out, whose
-        scores would then look better than they are.
+        Its validation rows, which decide when to stop, are not the held-out rows: otherwise the
+        scores of the held-out rows would look better than they are.
         """
         return {
             "checkpoint": self.checkpoint,
             "resume": self.resume,
-            "validation_fraction": _WATCHED,
+            "validation_fraction": _VALIDATION,
         }
 
 
@@ -75,18 +75,18 @@ def fit_files(
     source: Any,
     task: Task,
     classifier: GPClassifier,
-    run: Run,
-    watch: Watch = _UNWATCHED,
+    run: RunOptions,
+    watch: ReadingProgress = _NO_PROGRESS,
     csv: CsvOptions = _AS_RECOGNISED,
     show: Callable[[RawFiles, Survey], None] | None = None,
 ) -> TableModel:
-    """Fit `classifier` to files of rows and keep what it takes to use them again.
+    """Fit `classifier` to files of rows; the result can predict for such files.
 
     Everything that does not need the classifier is done before it is fitted. So when the time is
-    up, or after Ctrl-C, only the scores of the rows held out are missing, or fewer rows are scored.
+    over, or after Ctrl-C, only the scores of the held-out rows are missing or incomplete.
 
-    csv : how the files are written, if that should not be recognised
-    show : is called once the columns have been looked at, before anything is learned from them
+    csv : format of CSV files, where it should not be recognised
+    show : called with the survey of the columns, before training begins
     """
     files = RawFiles(source, csv)
     surveyed = survey(files, task, watch)
@@ -105,12 +105,12 @@ def fit_files(
     few = n_rows <= MOST_ROWS_IN_MEMORY and n_rows * width * 8 <= MOST_BYTES_IN_MEMORY
     in_memory = not on_cluster and (few if run.in_memory is None else run.in_memory)
     kept = HashSplit(1.0, run.seed) if in_memory else sample_split
-    sample, held_out = reader.parted(kept, held_out_split, learned)
+    sample, held_out = reader.sample_and_held_out(kept, held_out_split, learned)
     baselines = Baselines.fitted(*(sample.some(sample_split) if in_memory else sample))
-    if run.limit is not None:  # the classifier gets what is left, but for the last scores
+    if run.limit is not None:  # the time that is left, minus a share for the last scores
         classifier.set_params(max_time=max(_LEAST_TIME, (1.0 - _LAST_SCORES) * run.limit.left()))
     if on_cluster:
-        far = TableReader(files, task, recipe, labels, _UNWATCHED)  # it goes to the workers
+        far = TableReader(files, task, recipe, labels, _NO_PROGRESS)  # is sent to the workers
         _fit_on_cluster(classifier, far, rows_of_files, held_out_split, run, watch)
     elif in_memory:
         if choose_plan(classifier._settings(), len(sample.y)).plan is not None:
@@ -125,9 +125,9 @@ def fit_files(
         classifier.fit(sample.X, sample.y, sample_weight=sample.weights)
     else:
         classifier.set_params(**run.for_minibatches())
-        # (X, y, weights), a fresh pass at each call
+        # each call starts a new pass over (X, y, weights)
         classifier.fit_stream(lambda: (tuple(rows) for rows in reader.outside(held_out_split)))
-    # these were of the run, not of the model
+    # arguments of this run are not part of the model
     classifier.set_params(
         checkpoint=None, resume=False, validation_fraction=None, verbose=0, max_time=None
     )
@@ -150,8 +150,8 @@ def _fit_on_cluster(
     reader: TableReader,
     rows_of_files: Sequence[int],
     held_out: HashSplit,
-    run: Run,
-    watch: Watch,
+    run: RunOptions,
+    watch: ReadingProgress,
 ) -> None:
     try:
         from ..distributed.connection import connected
@@ -170,9 +170,9 @@ def _fit_on_cluster(
 def compared(
     model: TableModel, rows: NumberedRows, limit: TimeLimit | None = None
 ) -> dict[str, Any]:
-    """The scores of the model and of its baselines, and on how many of the rows.
+    """Scores of the model and its baselines, and the number of scored rows.
 
-    On fewer than all when the time is up before; on none after Ctrl-C.
+    Fewer than all rows are scored if the time is over before; none after Ctrl-C.
     """
     found: list[np.ndarray] = []
     with listening() as interruption:
@@ -190,7 +190,7 @@ def compared(
 def comparison(
     log_p: Float[np.ndarray, "N 2"], y: np.ndarray, simple: dict[str, np.ndarray]
 ) -> dict[str, Any]:
-    """Scores by name, and by how much the model's NLP is better than logistic regression's."""
+    """Scores by name, and the gain in NLP of the model over logistic regression."""
     p = np.exp(log_p[:, 1])
     found = {MODEL: scores(p, y, log_p)} | {name: scores(q, y) for name, q in simple.items()}
     ours, theirs = row_nlp(p, y, log_p), row_nlp(simple[LOGISTIC], y)

@@ -1,11 +1,11 @@
-"""The rows that a model learned from: known again when they are given, without being kept.
+"""Recognises the rows that a model learned from, without storing these rows.
 
-What is kept is a fingerprint of each row (data/row_prints.py) and how often it was there. Rows
-given later are compared as multisets: of k equal rows, of which the model learned from m, k - m are
-new. So of the table of a fit exactly the rows held out are new, however often its rows repeat.
+A model stores a fingerprint of each row (data/row_prints.py) and how often the row occurred. Rows
+given later are compared as multisets: if k equal rows are given and the model learned from m of
+them, k - m are new. So in the table of a fit exactly the held-out rows are new.
 
-At most about a million prints are kept. Of more rows only a share has prints, and only rows of that
-share can be told apart: those of them that are new are a fair sample of all new rows.
+At most about a million prints are stored. With more rows, only a share of them has prints, and only
+rows of this share can be recognised; the new ones among them are a fair sample of all new rows.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, UInt64
 
-from ..data.row_prints import KEY_BYTES, RowPrints, of_the_other_label, without_label
+from ..data.row_prints import KEY_BYTES, RowPrints, with_other_label, without_label
 from ..exceptions import ModelFileError
 from ..files.container import Arrays
 from .recipe.header import field, finite
 
 MOST_PRINTS = 2**20
-_BUFFERED = 2**22  # entries at which equal ones are counted together
+_BUFFERED = 2**22  # number of entries at which equal ones are merged
 _COUNTS = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 
@@ -28,9 +28,9 @@ _COUNTS = (np.uint8, np.uint16, np.uint32, np.uint64)
 class LearnedRows:
     """Prints of the rows a model learned from.
 
-    prints : how they are made
-    entries : one for each different row and label, ascending
-    counts : how many rows each stands for
+    prints : how prints are computed
+    entries : one for each distinct row and label, ascending
+    counts : number of rows for each entry
     """
 
     prints: RowPrints
@@ -38,33 +38,33 @@ class LearnedRows:
     counts: np.ndarray
 
     def new(self, entries: UInt64[np.ndarray, " N"]) -> Bool[np.ndarray, " N"]:
-        """Which of the rows given, by their entries, the model did not learn from.
+        """Which of the given rows (by their entries) the model did not learn from.
 
-        A row is matched with a learned one of its label if there is one left, and else with one of
+        A row is matched with a learned row of the same label if one is left, otherwise with one of
         the other label.
         """
         distinct, code, given = np.unique(entries, return_inverse=True, return_counts=True)
-        others = of_the_other_label(distinct)
+        others = with_other_label(distinct)
         unmatched = np.maximum(given - _count_of(distinct, self.entries, self.counts), 0)
         spare = _count_of(others, self.entries, self.counts) - _count_of(others, distinct, given)
         n_new = np.maximum(unmatched - np.maximum(spare, 0), 0)
-        # Of equal rows with equal labels it does not matter which ones are called new: the last.
+        # Among equal rows with equal labels, the last ones count as new: it makes no difference.
         first = np.cumsum(given) - given
         rank = np.empty(len(entries), np.int64)
         rank[np.argsort(code, kind="stable")] = np.arange(len(entries)) - np.repeat(first, given)
         return rank >= (given - n_new)[code]
 
     def equals(self, other: "LearnedRows") -> bool:
-        """Whether these are prints of the same rows, made in the same way."""
+        """Whether these are prints of the same rows, with the same key."""
         same_rows = np.array_equal(self.entries, other.entries)
         return (
             same_rows and self.prints == other.prints and np.array_equal(self.counts, other.counts)
         )
 
     def alike(self) -> float:
-        """The share of these rows whose inputs equal those of another one.
+        """The share of these rows whose inputs equal those of another row.
 
-        Where it is large, a row that equals a learned one may be another row all the same.
+        If it is large, a row that equals a learned row may still be a different one.
         """
         if not len(self.entries):
             return 0.0
@@ -75,18 +75,18 @@ class LearnedRows:
     # --- in a model file --------------------------------------------------------------------------
 
     def header(self) -> dict[str, Any]:
-        """What is not an array."""
+        """The part that is not arrays, as JSON."""
         return {"key": self.prints.key.hex(), "share": self.prints.share}
 
     def arrays(self) -> Arrays:
-        """The rest; counts take the fewest bytes that hold them."""
+        """The arrays; counts have the smallest possible dtype."""
         most = int(self.counts.max(initial=0))
         dtype = next(dtype for dtype in _COUNTS if most <= np.iinfo(dtype).max)
         return {"entries": self.entries, "counts": self.counts.astype(dtype)}
 
     @classmethod
     def restored(cls, header: dict[str, Any], arrays: Arrays, n_rows: int) -> "LearnedRows":
-        """Read what `header` and `arrays` gave, trusting none of it."""
+        """The inverse of `header` and `arrays`; nothing in a file is trusted."""
         key, share = bytes.fromhex(field(header, "key", str)), finite(header, "share")
         if len(key) != KEY_BYTES or not 0.0 < share <= 1.0:
             raise ModelFileError("its fingerprints of rows have no proper key or share.")
@@ -95,14 +95,14 @@ class LearnedRows:
             raise ModelFileError("its fingerprints of rows are not ascending whole numbers.")
         if counts.dtype not in _COUNTS or counts.shape != entries.shape or np.any(counts == 0):
             raise ModelFileError("its fingerprints of rows are not counted by whole numbers.")
-        total = sum(counts.tolist())  # whole numbers that cannot overflow
+        total = sum(counts.tolist())  # Python integers cannot overflow
         if total > n_rows or (share == 1.0 and total != n_rows):
             raise ModelFileError(f"it has fingerprints of {total} rows, but {n_rows} rows.")
         return cls(RowPrints(key, share), entries, counts.astype(np.int64))
 
 
 class LearnedRowsCounter:
-    """Takes note of rows, piece by piece, in memory that does not grow with equal ones."""
+    """Collects the prints of rows, piece by piece; equal rows need memory only once."""
 
     def __init__(self, prints: RowPrints) -> None:
         self.prints = prints
@@ -111,18 +111,18 @@ class LearnedRowsCounter:
 
     @classmethod
     def of_rows(cls, n_rows: int) -> "LearnedRowsCounter":
-        """For about so many rows."""
+        """A counter for about so many rows."""
         return cls(RowPrints.with_new_key(min(1.0, MOST_PRINTS / max(n_rows, 1))))
 
     def add(self, X: Float[np.ndarray, "N D"], positive: np.ndarray) -> None:
-        """These rows were learned from; their labels are 0 and 1."""
+        """Add training rows; their labels are 0 and 1."""
         chosen = self.prints.chosen(X)
         self._waiting.append(self.prints.entries(X[chosen], positive[chosen]))
         if sum(map(len, self._waiting)) > _BUFFERED:
             self._count()
 
     def learned(self) -> LearnedRows:
-        """All of them."""
+        """The prints of all added rows."""
         self._count()
         return LearnedRows(self.prints, self._entries, self._counts)
 
@@ -137,7 +137,7 @@ class LearnedRowsCounter:
 
 
 def _count_of(wanted: np.ndarray, entries: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """How many rows each wanted entry stands for; 0 where it is not there."""
+    """The count of each wanted entry; 0 if it is not among `entries`."""
     if not len(entries):
         return np.zeros(len(wanted), np.int64)
     place = np.minimum(np.searchsorted(entries, wanted), len(entries) - 1)

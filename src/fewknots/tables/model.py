@@ -1,8 +1,8 @@
-"""A classifier together with the recipe that feeds it: what `fewknots fit` saves.
+"""A classifier together with its recipe: what `fewknots fit` saves.
 
-`GPClassifier` knows numbers. A table has words, dates and gaps, and someone who predicts should
-pass the table as it is. So the model file holds how each column becomes numbers (recipe/), which
-value of the target is predicted, and two simple models to compare with (baselines.py).
+`GPClassifier` takes numbers. A table has words, dates and gaps, and predictions should work for the
+raw table. So the model file also holds how each column becomes numbers (recipe/), which value of
+the target is predicted, and two simple models to compare with (baselines.py).
 """
 
 from collections.abc import Iterator
@@ -35,31 +35,31 @@ _AS_RECOGNISED = CsvOptions()
 
 
 class TableRows(NamedTuple):
-    """Some consecutive rows of a table, as it has them and as the model sees them.
+    """Some consecutive rows of a table, raw and encoded.
 
-    Not every row can be scored: a value may be missing that the model needs, or be something else
-    than a number. `X`, `y` and `raw` are the others.
+    Some rows cannot be scored: a value that the model needs may be missing, or may not be a number.
+    `X`, `y` and `raw` contain only the rows that can be scored.
     """
 
     X: Float[np.ndarray, "N D"]
     y: np.ndarray | None  # 1 for the positive label, 0 for the other; None without labels
     raw: pa.RecordBatch
     place: Place
-    whole: pa.RecordBatch  # all of the rows
-    reasons: Reasons  # why some of them cannot be scored, by their number in `whole`
+    whole: pa.RecordBatch  # all rows
+    reasons: Reasons  # why some rows cannot be scored, by their number in `whole`
 
 
 @dataclass(frozen=True)
 class TableModel:
-    """A fitted classifier that takes tables as they are.
+    """A fitted classifier that takes raw tables.
 
     classifier : the Gaussian process; its `classes_` are (negative, positive)
-    recipe : how columns become its inputs
+    recipe : converts columns to its inputs
     labels : the target column and its two values
     baselines : majority class and logistic regression on the same rows
-    n_rows : how many rows it was fitted to
+    n_rows : number of training rows
     about : the file names, hold-out scores, versions, seed and date of the fit
-    learned : by which the rows it was fitted to are known again; None in files of older versions
+    learned : fingerprints of the training rows; None in files of older versions
     """
 
     classifier: GPClassifier
@@ -72,23 +72,23 @@ class TableModel:
 
     @property
     def target(self) -> str:
-        """The column that it predicts."""
+        """The column to predict."""
         return self.labels.target
 
     @property
     def positive(self) -> Any:
-        """The value of the target whose probability comes second."""
+        """The value of the target whose probability is in the second column."""
         return self.labels.positive
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """What the classifier's inputs are called."""
+        """The names of the classifier's inputs."""
         return self.recipe.feature_names
 
     def predict_proba(self, table: Any) -> Float[np.ndarray, "N 2"]:
-        """Probability of both labels for each row of a pandas, polars or pyarrow table.
+        """Probabilities of both labels for each row of a pandas, polars or pyarrow table.
 
-        A row that cannot be scored is an error.
+        A row that cannot be scored raises an error.
         """
         rows = arrow_table(table)
         return self.classifier.predict_proba(self.recipe.encode(rows, Place("the table")))
@@ -105,10 +105,10 @@ class TableModel:
         """The rows of files, piece by piece.
 
         source : a path, folder, pattern or list of them
-        labelled : whether the target is wanted too
-        keep : further columns to hand on in `raw`; None means those that are used
-        strict : whether a row that cannot be scored is an error
-        csv : how the files are written, if that should not be recognised
+        labelled : whether to read the target too
+        keep : the columns of `raw`; None means those that the model uses
+        strict : whether a row that cannot be scored raises an error
+        csv : format of CSV files, where it should not be recognised
         """
         files = RawFiles(source, csv)
         used = (*self.recipe.names, self.target) if labelled else self.recipe.names
@@ -131,7 +131,7 @@ class TableModel:
             yield TableRows(X[good], None if y is None else y[good], raw, place, whole, reasons)
 
     def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
-        """Write the model, with as much of its recipe as ONNX can express, as an ONNX graph."""
+        """Write the model as an ONNX graph, with as much of its recipe as ONNX can express."""
         from ..export import to_onnx
 
         to_onnx(self.classifier, path, dtype=dtype, recipe=self.recipe)
@@ -154,7 +154,7 @@ class TableModel:
 
     @classmethod
     def restored(cls, header: Header, arrays: Arrays, known: KnownClasses) -> "TableModel":
-        """Read what `save` wrote, trusting none of it."""
+        """The inverse of `save`; nothing in a file is trusted."""
         classifier, table = saved_model.restored(header, arrays, known), header["table"]
         if not isinstance(classifier, GPClassifier):
             raise ModelFileError("it has a recipe for tables, but is no classifier.")

@@ -1,26 +1,26 @@
-"""How many of the rows given a model learned from, and what there is to say about it.
+"""How many of the given rows a model learned from, with texts for the user.
 
-Each text is one or two sentences: `checked_on` for who reads a page about the model, `note` for
-who gave the command.
+Each text is one or two sentences: `checked_on` for readers of a report, `note` for the user of the
+command line.
 """
 
 from typing import NamedTuple
 
-_NOTABLY_ALIKE = 0.01  # a share of the rows of the fit that equal another one
+_NOTABLY_ALIKE = 0.01  # share of training rows with an equal row, from which the texts mention it
 
 
 class Overlap(NamedTuple):
-    """Rows given, and what the model's fingerprints tell of them."""
+    """Counts of given rows, from the model's fingerprints."""
 
     given: int
-    checked: int  # that can be told apart: fewer than all where only a share has fingerprints
-    new: int  # of those
+    checked: int  # rows that can be recognised: fewer than all if only a share has fingerprints
+    new: int  # how many of these are new
     share: float  # of all rows, that has fingerprints
-    alike: float  # the share of the rows of the fit that equal another one
+    alike: float  # share of the training rows that equal another one
 
     @property
     def learned_from(self) -> int | None:
-        """Of all rows given; an estimate if not all could be checked, None if none could."""
+        """Number of given rows; an estimate if not all could be checked, None if none could."""
         if self.checked == 0:
             return None
         return round(self.given * (self.checked - self.new) / self.checked)
@@ -31,44 +31,44 @@ class Overlap(NamedTuple):
         return self.share >= 1.0
 
     def nothing_new(self) -> str:
-        """Why there is nothing to score, and what to do."""
+        """Error message if there is no new row to score."""
         return (
             f"the model learned from all {rows(self.checked)} given, so they cannot tell how good "
             "it is. Give rows that are new to it, or no file at all to score the rows held out at "
             f"the fit; --all-rows scores these rows all the same.{self._looks_alike()}"
         )
 
-    def of_all(self) -> tuple[str, str]:
-        """(checked_on, note) if all rows given are scored."""
+    def text_for_all(self) -> tuple[str, str]:
+        """(checked_on, note) if all given rows are scored."""
         if self.checked == 0:
-            told = (
+            text = (
                 f"{rows(self.given)}. It cannot be known whether the model learned from them: it "
                 f"can tell for about one row in {round(1.0 / self.share):,}, and none of these is "
                 "one."
             )
-            return told, told
+            return text, text
         if self.new < self.checked:
             about = "" if self.exact else "about "
-            told = (
+            text = (
                 f"All {rows(self.given)} given. The model learned from {about}"
                 f"{self.learned_from:,} of them, so these scores may look better than those of "
                 "new rows."
             )
-            return told, f"{told} Without --all-rows only the others are scored."
+            return text, f"{text} Without --all-rows only the others are scored."
         if self.exact:
-            told = f"{rows(self.given)}, none of which the model learned from."
+            text = f"{rows(self.given)}, none of which the model learned from."
         else:
-            told = (
+            text = (
                 f"{rows(self.given)}. The model learned from none of the {self.checked:,} of them "
                 "that can be checked."
             )
-        return told, told
+        return text, text
 
-    def of_new(self) -> tuple[str, str]:
-        """(checked_on, note) if only those known to be new are."""
+    def text_for_new(self) -> tuple[str, str]:
+        """(checked_on, note) if only rows known to be new are scored."""
         alike = self._looks_alike()
         if self.exact:
-            told = (
+            text = (
                 f"{self.new:,} of the {rows(self.given)} given. The model learned from the other "
                 f"{self.learned_from:,}, which are left out.{alike}"
             )
@@ -76,16 +76,16 @@ class Overlap(NamedTuple):
                 f"{self.learned_from:,} of the {rows(self.given)} given are rows the model learned "
                 f"from: only the other {self.new:,} are scored (--all-rows scores all).{alike}"
             )
-            return told, note
-        told = (
+            return text, note
+        text = (
             f"{self.new:,} of the {rows(self.given)} given. The model learned from about "
             f"{self.learned_from:,} of them. It can tell this for a share of the rows, "
             f"{self.checked:,} here, and those of them that are new are checked.{alike}"
         )
-        return told, f"{told} (--all-rows scores all.)"
+        return text, f"{text} (--all-rows scores all.)"
 
     def _looks_alike(self) -> str:
-        """A warning where a row that equals another one need not be that row."""
+        """A warning that a row which equals a training row may still be a new one."""
         if self.alike < _NOTABLY_ALIKE:
             return ""
         return (
@@ -95,5 +95,5 @@ class Overlap(NamedTuple):
 
 
 def rows(n: int) -> str:
-    """A number of rows."""
+    """A number of rows as text."""
     return f"{n:,} row" if n == 1 else f"{n:,} rows"

@@ -1,4 +1,4 @@
-"""The rows of files as numbers: those of a split, those outside it, or a stretch of one file."""
+"""The rows of files as numbers: inside or outside a split, or a range in one file."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from .learned_rows import LearnedRowsCounter
 from .recipe import Labels, Recipe
 from .recipe.numbers import as_numbers
 from .recipe.reasons import not_a, refuse
-from .survey import Task, Watch
+from .survey import ReadingProgress, Task
 
 
 class NumberedRows(NamedTuple):
@@ -26,11 +26,11 @@ class NumberedRows(NamedTuple):
     weights: Float[np.ndarray, " N"]
 
     def chosen(self, which: np.ndarray) -> "NumberedRows":
-        """Those rows only."""
+        """Only these rows."""
         return self if which.all() else NumberedRows(*(column[which] for column in self))
 
     def some(self, split: HashSplit) -> "NumberedRows":
-        """Those of a split, by their number here."""
+        """The rows of a split, by their number here."""
         return self.chosen(split.drawn(0, len(self.y)))
 
 
@@ -38,7 +38,7 @@ class TableReader:
     """Applies a recipe to files while they are read."""
 
     def __init__(
-        self, files: RawFiles, task: Task, recipe: Recipe, labels: Labels, watch: Watch
+        self, files: RawFiles, task: Task, recipe: Recipe, labels: Labels, watch: ReadingProgress
     ) -> None:
         self._files, self._weight = files, task.weight
         self._recipe, self._labels, self._watch = recipe, labels, watch
@@ -47,15 +47,15 @@ class TableReader:
 
     @property
     def width(self) -> int:
-        """The number of inputs a row becomes."""
+        """The number of features of a row."""
         return len(self._recipe.feature_names)
 
-    def parted(
+    def sample_and_held_out(
         self, sample: HashSplit, held_out: HashSplit, learned: LearnedRowsCounter
     ) -> tuple[NumberedRows, NumberedRows]:
-        """The rows of `sample` that are not held out, and those that are.
+        """The rows of `sample` that are not held out, and the held-out rows.
 
-        All that are not held out are noted in `learned`.
+        All rows that are not held out are added to `learned`.
         """
         parts: tuple[list[NumberedRows], list[NumberedRows]] = ([], [])
         for first, rows in self._numbered():
@@ -75,7 +75,7 @@ class TableReader:
                 yield taken
         self._watch.hide()
 
-    def stretch(self, file: int, start: int, stop: int) -> NumberedRows:
+    def row_range(self, file: int, start: int, stop: int) -> NumberedRows:
         """The rows from `start` to `stop` of one of the files."""
         found = []
         for batch, place in self._files.batches_of(file, self._names, self.width):

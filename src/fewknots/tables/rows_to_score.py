@@ -1,10 +1,10 @@
-"""Which rows a model is scored on: those that it has not learned from.
+"""Which rows a model is scored on: rows that it has not learned from.
 
-A model knows the rows of its fit again (learned_rows.py). So a file may hold some of them, or all:
-they are counted, said and left out. Without a file, the rows are those that the fit held out, read
-again from where the fit had them.
+A model recognises its training rows (learned_rows.py). So a file may contain some or all of them:
+they are counted, reported and left out. Without a file, the held-out rows of the fit are read again
+from the files of the fit.
 
-Files are read twice: of equal rows it is not known which are new before all have been seen.
+Files are read twice: which of several equal rows are new is known only after a pass over all.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,20 +22,20 @@ from .overlap import Overlap
 from .overlap import rows as counted
 from .recipe.header import field, finite
 
-Watch = Callable[[str, int], None]
-Read = Callable[[], Iterator[TableRows]]  # a fresh pass over the given rows
+OnRows = Callable[[str, int], None]  # called with the work and the number of rows so far
+Read = Callable[[], Iterator[TableRows]]  # starts a new pass over the given rows
 
 
 class RowsToScore(NamedTuple):
-    """Some rows of files."""
+    """The rows of files that are scored."""
 
     read: Read
-    given: int  # without those left out
-    left_out: int  # since they cannot be scored or have no label
-    learned_from: int | None  # of those given; None where it is not known
+    given: int  # number of rows, without those left out
+    left_out: int  # rows that cannot be scored or have no label
+    learned_from: int | None  # how many of the given rows; None if unknown
     which: Bool[np.ndarray, " N"]
-    checked_on: str  # in words: where the rows come from, for a page
-    note: str  # in words: what was left out, for who gave the command
+    checked_on: str  # text for a report: where the rows come from
+    note: str  # text for the command line: which rows were left out
 
     @property
     def n_rows(self) -> int:
@@ -56,18 +56,18 @@ class RowsToScore(NamedTuple):
                 yield rows._replace(X=rows.X[taken], y=rows.y[taken], raw=raw)
 
 
-def new_rows(model: TableModel, read: Read, all_rows: bool, watch: Watch) -> RowsToScore:
-    """Those of the given rows that the model has not learned from; with `all_rows` all of them."""
+def new_rows(model: TableModel, read: Read, all_rows: bool, watch: OnRows) -> RowsToScore:
+    """The given rows that the model has not learned from; with `all_rows`, all given rows."""
     learned = model.learned
     if learned is None:
         sizes = [(len(rows.X), len(rows.reasons)) for rows in read()]
         n, left_out = (sum(column) for column in zip(*sizes, strict=True))
         _check_any(n, left_out)
-        told = (
+        checked_on = (
             f"{counted(n)}. It cannot be known which of them the model learned from: the model "
             "file was written by an older version and does not say."
         )
-        return RowsToScore(read, n, left_out, None, np.ones(n, bool), told, told)
+        return RowsToScore(read, n, left_out, None, np.ones(n, bool), checked_on, checked_on)
     chosen, entries, n, left_out = [], [], 0, 0
     for rows in read():
         assert rows.y is not None
@@ -82,15 +82,15 @@ def new_rows(model: TableModel, read: Read, all_rows: bool, watch: Watch) -> Row
     n_new = int(np.count_nonzero(new))
     overlap = Overlap(n, len(new), n_new, learned.prints.share, learned.alike())
     if all_rows or n_new == len(new):
-        told, note = overlap.of_all()
+        checked_on, note = overlap.text_for_all()
         taken = np.ones(n, bool)
     elif n_new == 0:
         raise DataError(overlap.nothing_new())
     else:
-        told, note = overlap.of_new()
+        checked_on, note = overlap.text_for_new()
         taken = np.concatenate(chosen)
         taken[taken] = new
-    return RowsToScore(read, n, left_out, overlap.learned_from, taken, told, note)
+    return RowsToScore(read, n, left_out, overlap.learned_from, taken, checked_on, note)
 
 
 def _check_any(n: int, left_out: int) -> None:
@@ -100,20 +100,20 @@ def _check_any(n: int, left_out: int) -> None:
         )
 
 
-def held_out_rows(model: TableModel, read: Read, names: str, watch: Watch) -> RowsToScore:
-    """The rows that the fit held out, out of the files of the fit, which must be as they were.
+def held_out_rows(model: TableModel, read: Read, names: str, watch: OnRows) -> RowsToScore:
+    """The held-out rows of the fit, read from the files of the fit, which must be unchanged.
 
-    names : of these files, for the note.
+    names : names of these files, for the note.
     """
-    told = model.about.get("hold_out")
-    if model.learned is None or not isinstance(told, dict) or "digest" not in told:
+    entry = model.about.get("hold_out")
+    if model.learned is None or not isinstance(entry, dict) or "digest" not in entry:
         raise DataError(
             "the model file does not say which rows were held out: it was written by an older "
             "version. Give a file of labelled rows."
         )
-    if told.get("rows") == 0:
+    if entry.get("rows") == 0:
         raise DataError("no row was held out at the fit. Give a file of labelled rows.")
-    share, seed = finite(told, "share"), field(told, "seed", int)
+    share, seed = finite(entry, "share"), field(entry, "seed", int)
     if seed < 0:
         raise ModelFileError(f"its seed is {seed}.")
     split, first = HashSplit(share, seed), 0
@@ -130,12 +130,12 @@ def held_out_rows(model: TableModel, read: Read, names: str, watch: Watch) -> Ro
         watch("reading", first)
     which = np.concatenate(parts)
     digest = outside.prints.digest(np.concatenate(X), np.concatenate(y))
-    if digest != told["digest"] or not outside.learned().equals(model.learned):
+    if digest != entry["digest"] or not outside.learned().equals(model.learned):
         raise DataError(
             "the rows of the fit are no longer those that the model was fitted to, so the rows "
             "held out cannot be found in them. Give a file of labelled rows."
         )
     held_out = int(np.count_nonzero(which))
-    told = f"The {counted(held_out)} that were held out when the model was fitted."
-    note = f"{told} They were read again from {names}."
-    return RowsToScore(read, held_out, 0, 0, which, told, note)
+    checked_on = f"The {counted(held_out)} that were held out when the model was fitted."
+    note = f"{checked_on} They were read again from {names}."
+    return RowsToScore(read, held_out, 0, 0, which, checked_on, note)

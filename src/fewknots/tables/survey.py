@@ -1,4 +1,4 @@
-"""What a table holds, before anything is learned from it: columns, labels, number of rows."""
+"""One pass over a table before training: kinds of columns, labels, number of rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,18 +16,18 @@ KINDS = (*CHOICES, SKIP)
 
 
 @runtime_checkable
-class Watch(Protocol):
-    """Who is told about rows that are being read."""
+class ReadingProgress(Protocol):
+    """Receives the progress of reading."""
 
     def __call__(self, doing: str, rows: int) -> None:
-        """What is done, and how many rows it has come to."""
+        """`doing` names the work, `rows` is the number of rows so far."""
 
     def hide(self) -> None:
-        """Training begins, which has a display of its own."""
+        """Stop displaying: training begins, which has a display of its own."""
 
 
-class Unwatched:
-    """Nobody is."""
+class NoProgress:
+    """Displays nothing."""
 
     def __call__(self, doing: str, rows: int) -> None:
         pass
@@ -38,7 +38,7 @@ class Unwatched:
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be learned from which columns."""
+    """What to learn, and from which columns."""
 
     target: str
     positive: str | None = None
@@ -48,7 +48,7 @@ class Task:
     kinds: Mapping[str, str] = field(default_factory=dict)  # of columns: text, number, date, skip
 
     def inputs(self, files: RawFiles) -> list[str]:
-        """The columns to use, checked against those there are."""
+        """The columns to use; an error if the files do not have them."""
         roles = [name for name in (self.target, self.weight) if name is not None]
         named = [*roles, *(self.features or ()), *self.drop, *self.kinds]
         files.check_presence(list(dict.fromkeys(named)))
@@ -66,21 +66,21 @@ class Task:
 
     @property
     def skipped(self) -> tuple[str, ...]:
-        """The columns that the user does not want."""
+        """The columns that the user excludes."""
         skipped = (name for name, kind in self.kinds.items() if kind == SKIP)
         return tuple(dict.fromkeys((*self.drop, *skipped)))
 
 
 class Survey(NamedTuple):
-    """What one pass over all rows tells."""
+    """The result of one pass over all rows."""
 
     recipe: Recipe
     labels: Labels
     rows_of_files: tuple[int, ...]
-    columns: tuple[ColumnProfile, ...]  # what each was taken for, in the table's order
+    columns: tuple[ColumnProfile, ...]  # in the order of the table
 
 
-def survey(files: RawFiles, task: Task, watch: Watch) -> Survey:
+def survey(files: RawFiles, task: Task, watch: ReadingProgress) -> Survey:
     """Learn the recipe and find the two labels."""
     inputs = task.inputs(files)
     learner = RecipeLearner(files.schema, inputs, task.kinds, bool(files.dialects))

@@ -12,14 +12,14 @@ from fewknots.data.csv_dialect import CsvOptions
 from fewknots.data.raw_files import RawFiles
 from fewknots.exceptions import DataError
 from fewknots.tables.recipe import Recipe
-from fewknots.tables.survey import Task, Unwatched, survey
+from fewknots.tables.survey import NoProgress, Task, survey
 
 MANY = 100_000  # lines of a CSV, several times what is looked at first
 
 
 def surveyed(path, options=None, **kinds):
     files = RawFiles(str(path), options or CsvOptions())
-    return files, survey(files, Task("y", kinds=kinds), Unwatched())
+    return files, survey(files, Task("y", kinds=kinds), NoProgress())
 
 
 def encoded(files, found):

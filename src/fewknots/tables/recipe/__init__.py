@@ -1,18 +1,18 @@
-"""From a table's columns, as people keep them, to numbers for a model.
+"""Converts the raw columns of a table to numbers for a model.
 
 | module     | what it does                                                              |
 |------------|---------------------------------------------------------------------------|
-| `numbers`  | numbers, true and false: as they are; the mean and a mark where missing   |
-| `dates`    | days and times: one number that grows, and circles for year, week and day |
-| `texts`    | words: one column a level, rare levels pooled                             |
-| `columns`  | which of these a column is                                                |
-| `written`  | which of these a column of text is                                        |
-| `reasons`  | why a row cannot be turned into numbers                                   |
+| `numbers`  | numbers and booleans: unchanged; mean and a flag if missing               |
+| `dates`    | days and times: number of days, and circles for year, week and day        |
+| `texts`    | words: one feature per level, rare levels pooled                          |
+| `columns`  | chooses one of these kinds for a column                                   |
+| `written`  | chooses the kind of a text column by its contents                         |
+| `reasons`  | why a row cannot be converted                                             |
 | `labels`   | the target: any two values as 0 and 1                                     |
 | `recipe`   | all columns of a table                                                    |
-| `learning` | a recipe from one pass over the rows                                      |
-| `profile`  | what each column was taken for, for people                                |
-| `suspicions`, `row_sample` | what looks odd about it, from a sample of the rows        |
+| `learning` | learns a recipe in one pass over the rows                                 |
+| `profile`  | describes the kind and contents of each column for the user               |
+| `suspicions`, `row_sample` | unusual columns, found in a sample of the rows            |
 """
 
 from .labels import Labels

@@ -1,4 +1,4 @@
-"""Which kind of column a type makes, and how the kinds are called in a model file."""
+"""The kind of a column by its type, and the names of the kinds in a model file."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -30,37 +30,37 @@ class Column(Protocol):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """What its features are called."""
+        """The names of its features."""
 
     def encode(self, column: pa.Array, features: np.ndarray, place: Place) -> Reasons:
-        """Write the features of these rows to the array, which has a column for each.
+        """Write the features of these rows to an array that has a column for each feature.
 
-        Rows for which that is not possible get a reason, and may get NaN.
+        Rows for which this is not possible get a reason, and may get NaN.
         """
 
     def header(self) -> dict[str, Any]:
-        """All of it as JSON; the class's `from_header` reads that."""
+        """The encoding as JSON, for the method `from_header` of its class."""
 
 
 @runtime_checkable
 class Learner(Protocol):
-    """Sees all rows of one column, piece by piece, to find out how to encode it."""
+    """Learns the encoding of one column from all its rows, piece by piece."""
 
     @property
     def kind(self) -> str:
-        """What the column is taken for; "nothing" as long as it shows none."""
+        """The kind of the column; "nothing" until it has a value."""
 
     def add(self, column: pa.Array, place: Place) -> None:
-        """Take note of these rows."""
+        """Learn from these rows."""
 
     def learned(self, n_rows: int) -> Column | str:
         """The column's encoding, or the reason why it cannot be used."""
 
     def holds(self) -> Holds:
-        """What was seen, for people."""
+        """A summary of the contents, for the user."""
 
     def sample(self, column: pa.Array, place: Place) -> np.ndarray:
-        """These rows, which `add` has had, as one number each, NaN for a gap."""
+        """These rows, which were passed to `add`, as one number each, NaN for a gap."""
 
 
 KINDS: dict[str, Callable[[dict[str, Any]], Column]] = {
@@ -69,14 +69,14 @@ KINDS: dict[str, Callable[[dict[str, Any]], Column]] = {
     "date": Date.from_header,
     "text": Text.from_header,
 }
-CHOICES = ("text", "number", "date")  # what a user may say that a column holds
+CHOICES = ("text", "number", "date")  # kinds that a user may choose
 
 
 def learner_for(field: pa.Field, kind: str | None, from_csv: bool) -> Learner | str:
-    """Who learns from a column of this type, or why nobody does.
+    """The learner for a column of this type, or the reason why there is none.
 
-    kind : what the user says it holds, one of `CHOICES`; None: to be found out
-    from_csv : whether the column is text because all columns are
+    kind : the user's choice, one of `CHOICES`; None: decided by the type and the values
+    from_csv : whether the column is text because all columns of a CSV are
     """
     types, dtype, name = pa.types, field.type, field.name
     if kind == "text" or (types.is_dictionary(dtype) and kind is None):

@@ -1,11 +1,11 @@
 """Columns of days and times.
 
-A moment is one number that grows, in days, and a place on up to three circles, each two features
-sin(2πt) and cos(2πt): the year, the week and the day. A circle takes part if the rows go around a
-good part of it: a table of one afternoon has nothing to say about the seasons.
+A date becomes the number of days since 1970 and its position on up to three circles: year, week and
+day, each with two features sin(2πt) and cos(2πt). A circle is used only if the dates cover a good
+part of it: a table of one afternoon has no information about the seasons.
 
-Moments with a time zone are taken as the clocks there show them. Missing ones become the mean
-moment in the middle of each circle, and a further feature says so.
+Dates with a time zone are converted to local time. A missing date becomes the mean date and the
+centre of each circle, and a further feature is 1.
 """
 
 from dataclasses import dataclass
@@ -16,30 +16,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...data import cells
-from ...data.cells import Read
+from ...data.cells import MICROSECONDS_A_DAY, Read
 from ...data.sources import Place
 from ...exceptions import DataError, ModelFileError
 from .header import field, finite, flag, optional, text, texts
 from .profile import Holds
 from .reasons import Reasons, missing, not_a, refuse_other_cells
 
-_MICROSECONDS_A_DAY = 86_400e6
 DAYS_A_YEAR = 365.2425
 MONDAY = 4  # 1 January 1970 was a Thursday
-# How far apart, in days, the first and last moment must be for a circle to take part.
+# A circle is used if the first and last date are at least so many days apart.
 _LEAST_SPAN = {"day of year": 60.0, "day of week": 3.0}
 CIRCLES = ("day of year", "day of week", "time of day")
 
 
 @dataclass(frozen=True)
 class Date:
-    """A column of moments."""
+    """A column of dates, with or without a time of day."""
 
     name: str
     circles: tuple[str, ...]
-    fill: float | None  # in days since 1970; None where no moment was missing
+    fill: float | None  # in days since 1970; None if no date was missing
     zone: str | None
-    words_are_gaps: bool = False  # whether text that is no date counts as missing
+    words_are_gaps: bool = False  # whether text that is not a date counts as missing
 
     kind = "date"
 
@@ -88,7 +87,7 @@ class Date:
 
 
 class DateLearner:
-    """Sees a column once, to learn a `Date` from it."""
+    """Learns a `Date` in one pass over a column."""
 
     kind = Date.kind
 
@@ -99,7 +98,6 @@ class DateLearner:
         self._has_times = False
 
     def add(self, column: pa.Array, place: Place) -> None:
-        """Take note of these rows."""
         days, unreadable = as_days(column, self._name, self._zone, place)
         if not self._words_are_gaps:
             refuse_other_cells(not_a("date", column, self._name, unreadable), self._name, place)
@@ -115,7 +113,6 @@ class DateLearner:
         self._has_times = self._has_times or bool(np.any(present != np.floor(present)))
 
     def learned(self, n_rows: int) -> "Date | str":
-        """What was learned, or why the column cannot be used."""
         if self._present == 0:
             if self._words:
                 raise DataError(
@@ -132,7 +129,6 @@ class DateLearner:
         return Date(self._name, tuple(circles), fill, self._zone, self._words_are_gaps)
 
     def holds(self) -> Holds:
-        """What was seen."""
         if self._present == 0:
             return Holds("", self._absent)
         first, last = (_shown(days, self._has_times) for days in (self._first, self._last))
@@ -140,18 +136,17 @@ class DateLearner:
         return Holds(f"{first} to {last}", self._absent, notes)
 
     def sample(self, column: pa.Array, place: Place) -> np.ndarray:
-        """These rows as numbers, to compare them with the target."""
         return as_days(column, self._name, self._zone, place).values
 
 
 def as_days(column: pa.Array, name: str, zone: str | None, place: Place) -> Read:
-    """Days since the beginning of 1970, NaN where a moment is missing or cannot be read."""
+    """Days since the beginning of 1970, NaN where a date is missing or cannot be read."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if cells.is_text(column.type):
         return _written_days(column.cast(pa.large_string()), zone)
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        # pyarrow would take 2024 for so many microseconds
+        # pyarrow would read 2024 as 2024 microseconds
         raise DataError(
             f"{place.name}: column {name!r} holds numbers, but the model was fitted to days or "
             "times there. Write them as 2024-12-31 or 2024-12-31 23:59:00."
@@ -167,21 +162,18 @@ def as_days(column: pa.Array, name: str, zone: str | None, place: Place) -> Read
             f"{place.name}: column {name!r} cannot be read as days or times ({error}). Write them "
             "as 2024-12-31 or 2024-12-31 23:59:00."
         ) from error
-    absent = pc.is_null(moments).to_numpy(zero_copy_only=False)
-    microseconds = moments.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    days = np.where(absent, np.nan, microseconds / _MICROSECONDS_A_DAY)
-    return Read(days, np.zeros(len(days), bool))
+    return cells.days_since_1970(moments)
 
 
 def _written_days(column: pa.Array, zone: str | None) -> Read:
-    """Moments written with a distance to Greenwich as the clocks in `zone` show them."""
+    """Dates from text; those with a UTC offset are converted to the local time of `zone`."""
     read = cells.moments(column)
     if zone in (None, "UTC"):
         return read
     days, there = read.values.copy(), cells.have_zone(column) & ~np.isnan(read.values)
-    microseconds = np.round(days[there] * _MICROSECONDS_A_DAY).astype(np.int64)
+    microseconds = np.round(days[there] * MICROSECONDS_A_DAY).astype(np.int64)
     local = pc.local_timestamp(pa.array(microseconds).cast(pa.timestamp("us", zone)))
-    days[there] = local.cast(pa.int64()).to_numpy(zero_copy_only=False) / _MICROSECONDS_A_DAY
+    days[there] = local.cast(pa.int64()).to_numpy(zero_copy_only=False) / MICROSECONDS_A_DAY
     return Read(days, read.unreadable)
 
 
@@ -191,8 +183,8 @@ def _shown(days: float, with_time: bool) -> str:
 
 
 def _turns(circle: str, days: np.ndarray) -> np.ndarray:
-    """How often one has gone around the circle since some beginning."""
+    """Position on the circle, in turns."""
     if circle == "time of day":
         return days
-    whole = np.floor(days)  # the week and the year go day by day
+    whole = np.floor(days)  # week and year do not use the time of day
     return (whole - MONDAY) / 7.0 if circle == "day of week" else whole / DAYS_A_YEAR

@@ -1,4 +1,4 @@
-"""Reading a recipe out of a file's header, where every entry may be of any type."""
+"""Reads a recipe from the header of a file; every entry may be of any type."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def field(header: Any, name: str, kind: type[T]) -> T:
-    """The entry of that name, which has to be of that kind (True is not an int)."""
+    """The entry of this name, which must be of this type (True is not an int)."""
     value = header.get(name) if isinstance(header, dict) else None
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise ModelFileError(f"its recipe has no {kind.__name__} {name!r}.")
@@ -20,7 +20,7 @@ def field(header: Any, name: str, kind: type[T]) -> T:
 def optional(
     header: dict[str, Any], name: str, read: Callable[[dict[str, Any], str], T]
 ) -> T | None:
-    """The entry, or None where that is what stands there."""
+    """The entry, or None if it is missing or null."""
     return None if header.get(name) is None else read(header, name)
 
 
@@ -38,7 +38,7 @@ def text(header: dict[str, Any], name: str) -> str:
 
 
 def flag(header: dict[str, Any], name: str) -> bool:
-    """True or false; a file from before there was such an entry says false."""
+    """A boolean; False in older files, which do not have the entry."""
     return field(header, name, bool) if name in header else False
 
 

@@ -1,7 +1,7 @@
-"""A recipe from one pass over the rows, in memory that does not grow with them.
+"""Learns a recipe in one pass over the rows, in bounded memory.
 
-No label is looked at, so rows that are held out to be scored may take part: a level or a gap that
-only they have is then known.
+The recipe does not depend on labels, so held-out rows may be included: then levels and gaps that
+occur only in them are known.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -19,16 +19,16 @@ from .suspicions import suspicions
 
 MOST_FEATURES = 10_000
 _SHOWN = 5
-_LABELS = object()  # beside the columns' names in the sample: a name may be any text
+_LABELS = object()  # key of the labels in the sample; not a text, as columns may have any name
 
 
 class RecipeLearner:
-    """Give it all rows with `add`, then ask for the `recipe`."""
+    """Pass all rows to `add`, then call `recipe`."""
 
     def __init__(
         self, schema: pa.Schema, names: Sequence[str], kinds: Mapping[str, str], from_csv: bool
     ) -> None:
-        """`kinds` is what the user says that columns hold: "text", "number" or "date"."""
+        """`kinds` are the user's choices for columns: "text", "number" or "date"."""
         if len(names) > MOST_FEATURES:
             raise _too_wide(f"{len(names):,} columns")
         self.n_rows = 0
@@ -43,7 +43,7 @@ class RecipeLearner:
         self._names, self._sample = tuple(names), RowSample([*self._learners, _LABELS])
 
     def add(self, batch: pa.RecordBatch, place: Place, codes: np.ndarray | None = None) -> None:
-        """Take note of these rows, and of their labels (0 and 1) for the notes on columns."""
+        """Learn from these rows; their labels (0 and 1) are used only for notes on columns."""
         for name, learner in self._learners.items():
             learner.add(batch.column(name), place)
         self.n_rows += batch.num_rows
@@ -56,7 +56,7 @@ class RecipeLearner:
         self._sample.add(batch.num_rows, sampled)
 
     def recipe(self) -> Recipe:
-        """What was learned from the columns that can be used."""
+        """The recipe for the columns that can be used."""
         columns, unusable = self._outcome()
         listed = [f"{name!r} {reason}" for name, reason in unusable.items()]
         more = f"; and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
@@ -69,7 +69,7 @@ class RecipeLearner:
         return recipe
 
     def profiles(self) -> list[ColumnProfile]:
-        """What each column was taken for, and what looks odd about it."""
+        """The kind and contents of each column, and notes on unusual columns."""
         columns, unusable = self._outcome()
         found = []
         for name in self._names:

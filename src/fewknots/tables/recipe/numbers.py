@@ -1,9 +1,9 @@
-"""Columns of numbers, and of true and false.
+"""Columns of numbers and booleans.
 
-A number stands for itself. Where some are missing in the rows that a recipe is learned from, a
-missing one becomes the mean of the others, and a second feature says that it was missing: the model
-can then learn what that means. Where none was missing nothing is known about it, so a row with a
-missing value that turns up later cannot be scored.
+A number is its own feature. If some numbers are missing in the training rows, a missing number
+becomes the mean of the others, and a second feature says that it was missing: the model can then
+learn what this means. If none was missing in training, a row with a missing value cannot be scored
+later.
 """
 
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ class Number:
     """A column of numbers."""
 
     name: str
-    fill: float | None  # stands for a missing value; None where there were none
-    words_are_gaps: bool = False  # whether text that is no number counts as missing
+    fill: float | None  # replaces a missing value; None if none was missing
+    words_are_gaps: bool = False  # whether text that is not a number counts as missing
 
     kind = "number"
-    flags = False  # whether true and false can be read
+    flags = False  # whether the texts true and false are accepted
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -67,14 +67,14 @@ class Number:
 
 
 class Flag(Number):
-    """A column of true and false: 1 and 0."""
+    """A column of booleans, as 1 and 0."""
 
     kind = "boolean"
     flags = True
 
 
 class NumberLearner:
-    """Sees a column once, to learn a `Number` or a `Flag` from it."""
+    """Learns a `Number` or a `Flag` in one pass over a column."""
 
     def __init__(self, name: str, cls: type[Number], words_are_gaps: bool = False) -> None:
         self._name, self._cls, self._words_are_gaps = name, cls, words_are_gaps
@@ -84,7 +84,6 @@ class NumberLearner:
         self.kind = cls.kind
 
     def add(self, column: pa.Array, place: Place) -> None:
-        """Take note of these rows."""
         values, unreadable = as_numbers(column, self._name, place, self._cls.flags)
         if not self._words_are_gaps:
             refuse_other_cells(not_a("number", column, self._name, unreadable), self._name, place)
@@ -100,7 +99,6 @@ class NumberLearner:
             self._highest = max(self._highest, float(np.nanmax(values)))
 
     def learned(self, n_rows: int) -> "Number | str":
-        """What was learned, or why the column cannot be used."""
         if self._present == 0:
             if self._words:
                 raise DataError(f"column {self._name!r} holds no number in any row.")
@@ -111,7 +109,6 @@ class NumberLearner:
         return self._cls(self._name, fill, self._words_are_gaps)
 
     def holds(self) -> Holds:
-        """What was seen."""
         if self._present == 0:
             return Holds("", self._absent)
         both = (self._lowest, self._highest)
@@ -123,7 +120,6 @@ class NumberLearner:
         return Holds(shown, self._absent, notes, self._leading_zeros)
 
     def sample(self, column: pa.Array, place: Place) -> np.ndarray:
-        """These rows as numbers, to compare them with the target."""
         if cells.is_text(column.type) and not self._leading_zeros:
             self._leading_zeros = bool(pc.any(pc.match_substring_regex(column, r"^0\d+$")).as_py())
         return as_numbers(column, self._name, place, self._cls.flags).values

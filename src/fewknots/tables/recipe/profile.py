@@ -1,4 +1,4 @@
-"""What a column was taken for, so that a wrong guess is seen at once."""
+"""The kind and contents of a column, so that the user can correct a wrong guess."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,9 +8,9 @@ AS_SAID = "as you say"
 
 
 class Holds(NamedTuple):
-    """What a pass over a column saw."""
+    """Summary of the contents of a column."""
 
-    shown: str  # the range of numbers and dates, the number of levels
+    shown: str  # the range of numbers and dates, or the number of levels
     gaps: int
     notes: tuple[str, ...] = ()
     leading_zeros: bool = False  # as in 01234: a code rather than a number
@@ -27,12 +27,12 @@ class ColumnProfile:
     notes: tuple[str, ...] = ()
 
     @property
-    def is_of_no_use(self) -> bool:
-        """Whether the column is left out, and the user has not said so."""
+    def is_unusable(self) -> bool:
+        """Whether the column is left out for another reason than the user's choice."""
         return self.taken_as == SKIPPED and self.notes != (AS_SAID,)
 
     def as_json(self) -> dict[str, Any]:
-        """The line for programs."""
+        """The line as JSON."""
         return {
             "name": self.name,
             "taken_as": self.taken_as,

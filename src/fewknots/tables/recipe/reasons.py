@@ -1,7 +1,7 @@
-"""Why a row cannot be turned into numbers, in words for the person who has the table.
+"""Reasons why a row cannot be converted to numbers, as texts for the user.
 
-An encoding gives its reasons row by row and goes on with the others. Who needs all rows, as a fit
-does, turns the first reason into an error.
+An encoding returns reasons for single rows and encodes the other rows. A caller that needs all
+rows, such as a fit, raises the first reason as an error.
 """
 
 from typing import NoReturn
@@ -12,14 +12,14 @@ import pyarrow as pa
 from ...data.sources import Place
 from ...exceptions import DataError
 
-Reasons = dict[int, str]  # by the row's number in the piece at hand
+Reasons = dict[int, str]  # key: the number of the row in the current piece
 
-_MOST_SHOWN = 60  # letters of a cell
+_MOST_SHOWN = 60  # characters of a cell
 _EXAMPLES = {"number": "", "date": " such as 2024-12-31 or 2024-12-31 23:59"}
 
 
 def missing(name: str, absent: np.ndarray) -> Reasons:
-    """The reason for values that are missing in a column that never had a gap."""
+    """The reason for missing values in a column that had none in training."""
     reason = (
         f"column {name!r} has no value, and none was missing in the rows that the model was "
         "fitted to"
@@ -28,7 +28,7 @@ def missing(name: str, absent: np.ndarray) -> Reasons:
 
 
 def not_a(kind: str, column: pa.Array, name: str, unreadable: np.ndarray) -> Reasons:
-    """The reason for cells that say something else than the column's other ones."""
+    """The reason for cells that are not of the column's kind."""
     return {
         int(row): f"column {name!r} is {_shown(column[row])}, which is not a {kind}"
         + _EXAMPLES[kind]
@@ -37,7 +37,7 @@ def not_a(kind: str, column: pa.Array, name: str, unreadable: np.ndarray) -> Rea
 
 
 def joined(first: Reasons, second: Reasons) -> Reasons:
-    """Both, where a row has two reasons one after the other."""
+    """Merge reasons; if a row has two, one follows the other in the text."""
     if not first or not second:
         return first or second
     both = {row: f"{first[row]}; {second[row]}" for row in first.keys() & second.keys()}
@@ -45,7 +45,7 @@ def joined(first: Reasons, second: Reasons) -> Reasons:
 
 
 def refuse(reasons: Reasons, place: Place) -> NoReturn:
-    """The first reason as an error."""
+    """Raise the first reason as an error."""
     row = min(reasons)
     raise DataError(
         f"{place.row(row)}: {reasons[row]}. Correct it, or leave the row out.{place.note}"
@@ -53,7 +53,7 @@ def refuse(reasons: Reasons, place: Place) -> NoReturn:
 
 
 def refuse_other_cells(reasons: Reasons, name: str, place: Place) -> None:
-    """An error if a column turns out to hold something else than its first rows."""
+    """Raise an error if cells of a column are not of the kind of its first rows."""
     if reasons:
         row = min(reasons)
         raise DataError(

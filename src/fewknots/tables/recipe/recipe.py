@@ -1,4 +1,4 @@
-"""A whole table to numbers, the same way at every time."""
+"""Converts a whole table to numbers."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,13 +17,13 @@ from .reasons import Reasons, joined, refuse
 
 @dataclass(frozen=True)
 class Recipe:
-    """The columns of a table that a model uses, and what becomes of each."""
+    """The columns of a table that a model uses, and the encoding of each."""
 
     columns: tuple[Column, ...]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The columns that a table has to have, in whatever order and among whatever others."""
+        """The columns that a table must have, in any order; other columns are allowed."""
         return tuple(column.name for column in self.columns)
 
     @cached_property
@@ -32,7 +32,7 @@ class Recipe:
         return tuple(name for column in self.columns for name in column.feature_names)
 
     def encode(self, table: "pa.RecordBatch | pa.Table", place: Place) -> np.ndarray:
-        """The features of all rows; `place` is where errors say that the rows come from."""
+        """The features of all rows; `place` is the origin of the rows, for error messages."""
         features, reasons = self.encode_what_can_be(table, place)
         if reasons:
             refuse(reasons, place)
@@ -41,7 +41,7 @@ class Recipe:
     def encode_what_can_be(
         self, table: "pa.RecordBatch | pa.Table", place: Place
     ) -> tuple[np.ndarray, Reasons]:
-        """The features of all rows, and why some of them have none (theirs are zero)."""
+        """The features of all rows, and the reasons for rows without features (set to zero)."""
         check_presence(table.schema, place.name, self.names)
         features = np.empty((table.num_rows, len(self.feature_names)))
         reasons: Reasons = {}
@@ -68,7 +68,7 @@ class Recipe:
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "Recipe":
-        """Read what `header` wrote, trusting none of it."""
+        """The inverse of `header`; nothing in a file is trusted."""
         columns = []
         for entry in field(header, "columns", list):
             kind = field(entry, "kind", str)

@@ -1,7 +1,7 @@
-"""Some rows of a table of unknown length, spread over all of it: every row, then every second, ...
+"""An evenly spaced sample of the rows of a table of unknown length.
 
-Whenever too many are held, every other one is dropped and only every other one is taken from then
-on. So the rows held are evenly spaced, whatever the order of the file.
+When the sample has too many rows, every second one is dropped, and from then on only every second
+row is added. So the rows of the sample are evenly spaced over the whole table.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -12,7 +12,7 @@ _MOST_ROWS, _MOST_VALUES = 8192, 2**22
 
 
 class RowSample:
-    """Holds at most about 8,000 rows, fewer of wide tables: 32 MB."""
+    """A sample of at most about 8,000 rows, fewer for wide tables: at most 32 MB."""
 
     def __init__(self, names: Sequence[Hashable]) -> None:
         self._most = max(64, min(_MOST_ROWS, _MOST_VALUES // max(1, len(names))))
@@ -21,7 +21,7 @@ class RowSample:
         self._values: dict[Hashable, np.ndarray] = {name: np.empty(0) for name in names}
 
     def add(self, n_rows: int, values: Callable[[Hashable, np.ndarray], np.ndarray]) -> None:
-        """More rows, of which `values` gives a column's at the places asked for."""
+        """Add `n_rows` more rows; `values(name, rows)` returns a column's values in these rows."""
         rows = np.arange(self._seen, self._seen + n_rows)
         rows = rows[rows % self._step == 0]
         self._rows = np.concatenate([self._rows, rows])
@@ -35,5 +35,5 @@ class RowSample:
             self._values = {name: held[kept] for name, held in self._values.items()}
 
     def __getitem__(self, name: Hashable) -> np.ndarray:
-        """A column's values in the rows held."""
+        """The values of a column in the sample."""
         return self._values[name]

@@ -1,6 +1,6 @@
-"""What looks odd about a column: an identifier, a leak of the target, a code in place of a number.
+"""Notes on suspicious columns: an identifier, a leak of the target, a code instead of a number.
 
-All of it is guessed from a sample of the rows and only ever told, never acted upon.
+All of this is a guess from a sample of the rows. It is only reported: no column is changed.
 """
 
 import re
@@ -9,17 +9,17 @@ import numpy as np
 
 _LEAST_ROWS = 20
 _LEAST_OF_A_CLASS = 10
-_ALMOST_ALWAYS = 0.99  # the AUC of a column that says almost everything by itself
-_ERRORS_LEFT = 0.02  # of those that the majority class makes
+_ALMOST_ALWAYS = 0.99  # AUC of a column that predicts the target almost perfectly
+_ERRORS_LEFT = 0.02  # share of the errors of the majority class
 _ZIP_NAME = re.compile(r"(^|[^a-z])(zip|plz|post_?code|postal|postleitzahl)([^a-z]|$|code)", re.I)
 
 
 def suspicions(
     name: str, kind: str, leading_zeros: bool, values: np.ndarray, y: np.ndarray
 ) -> tuple[str, ...]:
-    """Notes on a column, given one number a row (NaN for a gap) and labels 0 and 1."""
+    """Notes on a column, given one number per row (NaN for a gap) and labels 0 and 1."""
     notes = []
-    if tells_the_target(values, y, ordered=kind != "text"):
+    if predicts_target(values, y, ordered=kind != "text"):
         notes.append("a leak? says the target almost by itself")
     if is_identifier(values, kind):
         notes.append("an identifier? every value is different")
@@ -30,8 +30,8 @@ def suspicions(
     return tuple(notes)
 
 
-def tells_the_target(values: np.ndarray, y: np.ndarray, ordered: bool) -> bool:
-    """Whether the column alone is enough to tell the two labels apart, but for a few rows."""
+def predicts_target(values: np.ndarray, y: np.ndarray, ordered: bool) -> bool:
+    """Whether the column alone predicts the labels, except for a few rows."""
     rarer = min(int(np.sum(y == 1)), int(np.sum(y == 0)))
     if rarer < _LEAST_OF_A_CLASS:
         return False
@@ -45,7 +45,7 @@ def tells_the_target(values: np.ndarray, y: np.ndarray, ordered: bool) -> bool:
 
 
 def is_identifier(values: np.ndarray, kind: str) -> bool:
-    """Whether no value comes twice, among whole numbers or texts."""
+    """Whether all values are different, in a column of whole numbers or texts."""
     present = values[~np.isnan(values)]
     if len(present) < _LEAST_ROWS or kind not in ("number", "text"):
         return False
@@ -60,12 +60,12 @@ def _is_zip_code(name: str, values: np.ndarray) -> bool:
     if _ZIP_NAME.search(name):
         return True
     five_digits = present.min() >= 10_000 and present.max() <= 99_999
-    different = len(np.unique(present))  # a measured number seldom comes again
+    different = len(np.unique(present))  # codes repeat, measured numbers seldom do
     return bool(five_digits and 2 < different <= len(present) / 2)
 
 
 def _errors(groups: np.ndarray, y: np.ndarray) -> int:
-    """How many rows are not of their group's more frequent label."""
+    """How many rows do not have the more frequent label of their group."""
     ones, all_rows = np.bincount(groups, y == 1), np.bincount(groups)
     return int(np.minimum(ones, all_rows - ones).sum())
 

@@ -1,8 +1,8 @@
-"""Columns of words: one feature a level, 1 where the row has that level and 0 elsewhere.
+"""Columns of words: one-hot encoding, with one feature per level.
 
-Levels that are rare share one feature, "(other)", and so does every level that turns up later.
-(Where no level was rare there is no such feature, and a new level is a row that has none of the
-known ones.) A missing text is a level of its own.
+Rare levels share one feature, "(other)", and so do levels that were not seen in training. (If no
+level was rare there is no such feature, and for a new level all features are 0.) A missing text is
+a level of its own.
 """
 
 from collections import Counter
@@ -20,9 +20,9 @@ from .profile import Holds
 from .reasons import Reasons
 
 MOST_LEVELS = 50  # with a feature of their own
-_MOST_COUNTED = 100_000  # different texts in one column, which bounds the memory
-_MOST_BYTES = 2**26  # of all of them together
-_SHOWN, _LETTERS = 3, 20  # levels in a profile, and letters of each
+_MOST_COUNTED = 100_000  # different texts in one column; a limit on memory
+_MOST_BYTES = 2**26  # of all these texts together
+_SHOWN, _LETTERS = 3, 20  # levels in a profile, and characters of each
 _A_FEW_ROWS = 10  # a level in fewer rows is rare, in a small table one in fewer than 1 %
 
 
@@ -31,8 +31,8 @@ class Text:
     """A column of words."""
 
     name: str
-    levels: tuple[str, ...]  # the empty text stands for a missing one
-    pooled: bool  # whether there were others
+    levels: tuple[str, ...]  # the empty text means a missing one
+    pooled: bool  # whether there were rare levels, which share a feature
 
     kind = "text"
 
@@ -45,7 +45,7 @@ class Text:
         words = as_words(column, self.name, place)
         codes = pc.index_in(words, pa.array(self.levels, words.type)).fill_null(len(self.levels))
         rows, codes = np.arange(len(words)), codes.to_numpy(zero_copy_only=False)
-        known = codes < features.shape[1]  # without a pool the others have no feature
+        known = codes < features.shape[1]  # without a pool, other levels have no feature
         features[:] = 0.0
         features[rows[known], codes[known]] = 1.0
         return {}
@@ -61,7 +61,7 @@ class Text:
 
 
 class TextLearner:
-    """Sees a column once and counts its levels, as long as there are not too many."""
+    """Counts the levels in one pass over a column, up to a limit."""
 
     kind = Text.kind
 
@@ -71,7 +71,6 @@ class TextLearner:
         self._bytes = 0
 
     def add(self, column: pa.Array, place: Place) -> None:
-        """Take note of these rows."""
         words = as_words(column, self._name, place)
         if self._counts is None:
             return
@@ -84,7 +83,6 @@ class TextLearner:
             self._counts = None
 
     def learned(self, n_rows: int) -> "Text | str":
-        """What was learned, or why the column cannot be used."""
         if self._counts is None:
             return "holds too many different texts"
         if len(self._counts) == 1:
@@ -96,7 +94,6 @@ class TextLearner:
         return Text(self._name, tuple(sorted(common)), len(common) < len(self._counts))
 
     def holds(self) -> Holds:
-        """What was seen."""
         if self._counts is None:
             return Holds(f"more than {_MOST_COUNTED:,} levels", 0, self._notes)
         levels = [word for word, _ in self._counts.most_common(_SHOWN + 1) if word][:_SHOWN]

@@ -1,9 +1,9 @@
-"""Columns that hold text, of which some are numbers, dates, or true and false.
+"""Text columns that may contain numbers, dates or booleans.
 
-The first piece of a table that shows any value decides: true and false, numbers or ISO dates, if
-all of its cells are that or gaps; else words. In a file whose columns have types (Parquet, Arrow)
-text was meant to be text, and only dates are recognised: many programs have no other way to store
-them.
+The first piece of the table with any value in the column decides: booleans, numbers or ISO dates,
+if all cells in it are of this kind or gaps; otherwise words. In formats with column types (Parquet,
+Arrow) text is meant to be text, and only dates are recognised, since many programs store dates as
+text.
 """
 
 from collections import Counter
@@ -23,11 +23,11 @@ _MOSTLY = 0.9
 
 
 class WrittenLearner:
-    """Waits for a column's first values, then hands it to who learns that kind."""
+    """Chooses a learner when the column has its first values, and passes all rows to it."""
 
     def __init__(self, name: str, from_csv: bool) -> None:
         self._name, self._from_csv = name, from_csv
-        self._gaps: Counter[str] = Counter()  # the words that stood for gaps up to then
+        self._gaps: Counter[str] = Counter()  # texts of the gaps before the first value
         self._chosen: NumberLearner | DateLearner | TextLearner | None = None
 
     @property
@@ -35,30 +35,26 @@ class WrittenLearner:
         return "nothing" if self._chosen is None else self._chosen.kind
 
     def add(self, column: pa.Array, place: Place) -> None:
-        """Take note of these rows."""
         if self._chosen is None:
             self._chosen = self._choice(column, place)
             if self._chosen is None:
                 self._gaps.update(word or "" for word in column.to_pylist())
                 return
-            for word, count in self._gaps.items():  # they were rows too
+            for word, count in self._gaps.items():  # rows before the first value
                 for done in range(0, count, ROWS_IN_A_BLOCK):
                     some = pa.array([word] * min(count - done, ROWS_IN_A_BLOCK), column.type)
                     self._chosen.add(some, place)
         self._chosen.add(column, place)
 
     def learned(self, n_rows: int) -> Number | Date | Text | str:
-        """What was learned, or why the column cannot be used."""
         return "has no value in any row" if self._chosen is None else self._chosen.learned(n_rows)
 
     def holds(self) -> Holds:
-        """What was seen."""
         if self._chosen is None:
             return Holds("", sum(self._gaps.values()))
         return self._chosen.holds()
 
     def sample(self, column: pa.Array, place: Place) -> np.ndarray:
-        """These rows as one number each."""
         if self._chosen is None:
             return np.full(len(column), np.nan)
         return self._chosen.sample(column, place)
@@ -67,7 +63,7 @@ class WrittenLearner:
         self, column: pa.Array, place: Place
     ) -> NumberLearner | DateLearner | TextLearner | None:
         column = column.cast(pa.large_string())
-        texts = [text for text in cells.different(column) if not cells.is_gap(text)]
+        texts = [text for text in cells.distinct(column) if not cells.is_gap(text)]
         decimal = place.layout.decimal
         if not texts:
             return None
@@ -77,10 +73,10 @@ class WrittenLearner:
             return NumberLearner(self._name, Number)
         if all(map(cells.is_moment, texts)):
             return DateLearner(self._name, "UTC" if cells.have_zone(column).any() else None)
-        return TextLearner(self._name, self._doubts(column, place))
+        return TextLearner(self._name, self._notes(column, place))
 
-    def _doubts(self, column: pa.Array, place: Place) -> tuple[str, ...]:
-        """A note where one might expect numbers or dates."""
+    def _notes(self, column: pa.Array, place: Place) -> tuple[str, ...]:
+        """A note if the column is mostly numbers or dates."""
         present = ~pc.is_in(column, value_set=pa.array([""], column.type)).to_numpy(
             zero_copy_only=False
         )

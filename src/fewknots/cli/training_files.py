@@ -1,7 +1,7 @@
-"""The files that a model was fitted to: where they are, seen from the model file.
+"""The files that a model was fitted to, and the options of that fit.
 
-Their places are kept relative to the model file, so that a folder with both can be moved. Nothing
-is read from them unless a command is asked to score the rows held out at the fit.
+Paths are stored relative to the model file, so that a folder that contains both can be moved. The
+files are read only when a command scores the rows that the fit held out.
 """
 
 import os
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
     from ..data.csv_dialect import CsvOptions
     from ..tables.model import TableModel
 
-# Where a fit was done and kept, and by which method, is no part of what was to be learned.
-_NOT_OF_THE_TASK = frozenset(
+# Arguments of `fit` that do not change what is to be learned: places, method, output.
+_NOT_TASK_OPTIONS = frozenset(
     ("sources", "target", "method", "no_rows", "out", "checkpoint", "resume", "as_json", "debug")
 )
 
 
-def places_of(sources: Sequence[str], model: Path) -> list[str] | None:
-    """The sources as a model file names them; None for standard input, which nobody has again."""
+def relative_paths(sources: Sequence[str], model: Path) -> list[str] | None:
+    """The sources relative to the model file; None for standard input, which cannot be reread."""
     from ..data.table_paths import STANDARD_INPUT
 
     if STANDARD_INPUT in sources:
         return None
     folder = model.parent.absolute()
-    return [_seen_from(folder, source) for source in sources]
+    return [_relative_path(folder, source) for source in sources]
 
 
-def own_files(model: "TableModel", path: Path) -> list[str]:
-    """The files of the fit, which must still be there."""
+def training_files(model: "TableModel", path: Path) -> list[str]:
+    """The files of the fit; an error if one of them no longer exists."""
     from ..data.table_paths import paths_of
     from ..exceptions import DataError
 
@@ -42,7 +42,7 @@ def own_files(model: "TableModel", path: Path) -> list[str]:
             f"{path} does not say which files it was fitted to, or it was fitted to standard "
             "input. Give a file of labelled rows."
         )
-    files = _from_here(places, path)
+    files = _resolve(places, path)
     try:
         paths_of(files)
     except (DataError, OSError) as error:
@@ -53,8 +53,8 @@ def own_files(model: "TableModel", path: Path) -> list[str]:
     return files
 
 
-def options_of_the_fit(model: "TableModel") -> "CsvOptions":
-    """How the files of the fit are written, as far as that was said and not recognised."""
+def csv_options_of_fit(model: "TableModel") -> "CsvOptions":
+    """The CSV options that the user gave at the fit; what was recognised is not among them."""
     from ..data.csv_dialect import CsvOptions
 
     said = model.about.get("csv")
@@ -64,11 +64,11 @@ def options_of_the_fit(model: "TableModel") -> "CsvOptions":
 
 
 def task_options(command: Callable[..., None], given: Mapping[str, Any]) -> list[str]:
-    """The options among a command's arguments that say what to learn, as one would type them."""
+    """The options that define what to learn, in the form typed on a command line."""
     typed: list[str] = []
     for name, parameter in signature(command).parameters.items():
         value = given[name]
-        if name in _NOT_OF_THE_TASK or value == parameter.default or value == []:
+        if name in _NOT_TASK_OPTIONS or value == parameter.default or value == []:
             continue
         (option,) = parameter.annotation.__metadata__
         long = [word for word in option.param_decls or () if word.startswith("--")]
@@ -79,26 +79,26 @@ def task_options(command: Callable[..., None], given: Mapping[str, Any]) -> list
 
 
 def command_without_rows(model: "TableModel", path: Path) -> str:
-    """The command that fits such a model again, without rows in it."""
+    """The command that fits this model again, with --no-rows."""
     places = _texts(model.about.get("source"))
-    files = ["SOURCE"] if places is None else _from_here(places, path)
+    files = ["SOURCE"] if places is None else _resolve(places, path)
     options = _texts(model.about.get("options")) or []
     words = [*files, "--target", model.target, *options, "--no-rows", "--out", str(path)]
     return f"fewknots fit {shlex.join(words)}"
 
 
-def _seen_from(folder: Path, source: str) -> str:
+def _relative_path(folder: Path, source: str) -> str:
     try:
         return os.path.relpath(source, folder)
-    except ValueError:  # on another drive
+    except ValueError:  # on another drive (Windows)
         return os.path.abspath(source)
 
 
-def _from_here(places: Sequence[str], model: Path) -> list[str]:
+def _resolve(places: Sequence[str], model: Path) -> list[str]:
     return [os.path.normpath(model.parent / place) for place in places]
 
 
 def _texts(value: Any) -> list[str] | None:
-    """What a model file says, if it is a list of texts."""
+    """`value` if it is a non-empty list of strings, else None: model files are not trusted."""
     proper = isinstance(value, list) and value and all(isinstance(text, str) for text in value)
     return value if proper else None
