@@ -68,3 +68,15 @@ def test_it_is_exported(ran):
 def test_without_a_hook_the_error_says_so(ran, tmp_path):
     with pytest.raises(TypeError, match=r"does not know the kernel Wave: .* no method `onnx_cov"):
         ran[0]["again"].to_onnx(tmp_path / "wave.onnx")
+
+
+def test_the_likelihood_counts(ran):
+    found, folder = ran
+    X, mean = found["X"], found["mean"]
+    assert np.mean(np.abs(mean / (4.0 * np.exp(np.sin(X[:, 0]))) - 1.0)) < 0.2
+    assert found["regressor"].method_ == "sparse_kl"
+    assert float(found["loaded"].likelihood_.level) > 1.5  # from 1
+    with pytest.raises(ValueError, match="must hold counts"):
+        found["GPRegressor"](likelihood=found["Counts"]()).fit(X, found["calls"] - 0.5)
+    with pytest.raises(ModelFileError, match="no likelihood 'Counts'"):
+        load(folder / "counts.fewknots")
