@@ -1,14 +1,16 @@
 """docs/extending.md: its code runs as it stands there, and does what the page says."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fewknots import ModelFileError, load
+from fewknots import GPClassifier, ModelFileError, load
 from fewknots.explain import kernel_relevance, without_names
+from fewknots.fitting.methods import CLASSIFICATION, FULL_BATCH
 from fewknots.report.hyperparameters import global_parameters, per_input
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
@@ -80,3 +82,51 @@ def test_the_likelihood_counts(ran):
         found["GPRegressor"](likelihood=found["Counts"]()).fit(X, found["calls"] - 0.5)
     with pytest.raises(ModelFileError, match="no likelihood 'Counts'"):
         load(folder / "counts.fewknots")
+
+
+def test_the_method_bounds_from_below(ran):
+    """At one kernel and one Z: below the paper's bound, near it, with the right derivatives."""
+    found, _ = ran
+    X, y, learned = found["X"], found["greater"], found["bounded"]
+    assert learned.method_ == "boehning"
+    assert np.mean(learned.predict(X) == y) > 0.75
+    common = {"likelihood": "logit", "inducing_points": learned.inducing_points_}
+    common |= {"learn_kernel": False, "learn_inducing": False, "random_state": 0}
+
+    def fitted(kernel, method):
+        return GPClassifier(kernel, method=method, **common).fit(X, y)
+
+    kernel = learned.kernel_
+    here = fitted(kernel, "boehning")
+    assert here.log_evidence_ < fitted(kernel, "sparse_kl").log_evidence_
+    assert here.log_evidence_ == pytest.approx(learned.log_evidence_, abs=1e-3)
+    step, log_variance = 1e-4, np.log(kernel.variance)
+    ends = [
+        fitted(
+            replace(kernel, variance=np.exp(log_variance + sign * step)), "boehning"
+        ).log_evidence_
+        for sign in (1, -1)
+    ]
+    slope = (ends[0] - ends[1]) / (2 * step)
+    assert slope == pytest.approx(float(here.evidence_gradient_.kernel.variance), abs=1e-4)
+    with pytest.raises(ValueError, match="derived for likelihood='logit'"):
+        GPClassifier(method="boehning").fit(X, y)
+
+
+def test_the_optimizer_climbs(ran):
+    found, _ = ran
+    X, y, climbed = found["X"], found["y"], found["climbed"]
+    usual = GPClassifier("rbf", **found["settings"]).fit(X, y)
+    start = GPClassifier("rbf", learn_kernel=False, learn_inducing=False, **found["settings"])
+    gained = climbed.log_evidence_ - start.fit(X, y).log_evidence_
+    assert gained > 0.8 * (usual.log_evidence_ - start.log_evidence_)
+    assert np.all(np.diff(climbed.history_["bound"]) >= 0.0)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered_for_this_page_only():
+    methods, optimizers = dict(CLASSIFICATION), dict(FULL_BATCH)
+    yield
+    for table, before in ((CLASSIFICATION, methods), (FULL_BATCH, optimizers)):
+        table.clear()
+        table.update(before)

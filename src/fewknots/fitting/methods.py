@@ -1,4 +1,4 @@
-"""All methods and optimizers by the names the user knows. A new method is one line here."""
+"""All methods and optimizers by the names the user knows: a new one is one line here."""
 
 from ..inference.ep import EP
 from ..inference.fitc_ep import FitcEP
@@ -12,6 +12,7 @@ from ..inference.sparse_kl import SparseKL
 from ..inference.sparse_mean_field import SparseMeanField
 from ..inference.two_stage import TwoStage
 from ..local.method import Local
+from ..optimize import lbfgsb, scg
 from ..training.steps import STOCHASTIC
 
 AnyMethod = Method | Local  # the local one has a training of its own
@@ -36,4 +37,10 @@ REGRESSION: dict[str, type[AnyMethod]] = {
 }
 METHODS = {"classes": CLASSIFICATION, "numbers": REGRESSION}  # by what is learned
 ROUNDS = "rounds"
-OPTIMIZERS = ("auto", "collapsed", "lbfgs", "scg", ROUNDS, *STOCHASTIC)
+# What moves kernel and inducing points in full batch, the method's own solver inside.
+FULL_BATCH: dict[str, lbfgsb.Maximise] = {"collapsed": lbfgsb.maximise, "scg": scg.maximise}
+
+
+def optimizers() -> tuple[str, ...]:
+    """Every value that the argument `optimizer` may have."""
+    return ("auto", *FULL_BATCH, "lbfgs", ROUNDS, *STOCHASTIC)

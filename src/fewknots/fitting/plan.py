@@ -8,14 +8,14 @@ import numpy as np
 from ..data.targets import shown
 from ..inducing import automatic_count
 from ..numerics.precision import for_platform
-from ..optimize import lbfgsb, scg
+from ..optimize import lbfgsb
 from ..progress import Report
 from ..training.full_batch import Fitted, Problem, fit_collapsed
 from ..training.ivm import ivm_trainer
 from ..training.joint import fit_jointly
 from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
-from .methods import METHODS, ROUNDS, AnyMethod
+from .methods import FULL_BATCH, METHODS, ROUNDS, AnyMethod
 from .settings import FitSettings
 
 MOST_ROWS_FULL_BATCH = 20_000  # above, minibatches reach the same bound sooner
@@ -89,8 +89,7 @@ def _full_batch_plan(method: AnyMethod, settings: FitSettings, n_rows: int) -> F
     if method.chooses_rows:
         automatic = settings.n_inducing == "auto"
         train = ivm_trainer(2 * automatic_count(n_rows) if automatic else settings.n_inducing)
-    maximise = scg.maximise if optimizer == "scg" else lbfgsb.maximise
-    return FitPlan(method, train, maximise, iterations)
+    return FitPlan(method, train, FULL_BATCH[optimizer], iterations)
 
 
 def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: int, where: str) -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 from .. import inducing
 from ..data.targets import shown
 from ..likelihoods import LINKS, Bernoulli, Gaussian, Likelihood
-from .methods import METHODS, OPTIMIZERS
+from .methods import METHODS, optimizers
 
 _SWITCHES = (
     *("ard", "learn_kernel", "learn_inducing", "store_rows", "standardize"),
@@ -119,7 +119,7 @@ def _check(targets: str, given: Any) -> None:
     if given.noise is not None and given.likelihood != "gaussian":
         raise ValueError("noise is for likelihood='gaussian'. Leave it out.")
     one_of("method", given.method, ("auto", *METHODS[targets]))
-    one_of("optimizer", given.optimizer, OPTIMIZERS)
+    one_of("optimizer", given.optimizer, optimizers())
     for name in ("batch_size", "n_neighbors"):
         if not _is_auto(getattr(given, name)):
             whole_number(name, getattr(given, name), 1)
