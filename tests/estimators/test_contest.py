@@ -97,7 +97,7 @@ def test_a_callback_that_stops_ends_the_contest():
 def ticking_clock(monkeypatch):
     """A clock that moves on whenever it is read: how quick the machine is does not matter."""
     readings = itertools.count()
-    monkeypatch.setattr(time, "perf_counter", lambda: 0.125 * next(readings))
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0625 * next(readings))
 
 
 @pytest.mark.slow
