@@ -110,7 +110,7 @@ def command_fit():
 
 
 class Walk:
-    """The package's functions in the order of their first calls, in the main thread."""
+    """The package's functions in the order of their first calls, in all threads."""
 
     def __init__(self):
         import fewknots
@@ -145,7 +145,7 @@ def main():
         return
     run = WAYS[names[0]]()
     walk = Walk()
-    threading.setprofile(None)
+    threading.setprofile(walk)  # programs are traced in a thread of their own
     sys.setprofile(walk)
     run()
     sys.setprofile(None)
