@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from fewknots import GPRegressor, ModelFileError, load
+from fewknots import DataError, GPRegressor, ModelFileError, load
 from fewknots.inference.sites import Rows
 from fewknots.inference.sparse_kl import SparseKL
 from fewknots.kernels import RBF
@@ -108,6 +108,54 @@ def test_minibatches_learn_its_parameter(float64):
         float(fit_stochastic(run, held, Reporter(None, 0, 1)).model.likelihood.level)
         == likelihood.level
     )
+
+
+@pytest.mark.parametrize("way", ["minibatches", "stream", "file"])
+def test_some_rows_at_a_time(way, tmp_path):
+    """By minibatches, from memory or a stream, it ends near the full batch, and is kept."""
+    settings = {"likelihood": Poisson(), "n_inducing": 15, "random_state": 0}
+    full = GPRegressor(method="sparse_kl", **settings).fit(X, Y)
+    reg = GPRegressor(optimizer="natural_gradient", max_iter=600, dtype="float64", **settings)
+    rows = X
+    if way == "minibatches":
+        reg.fit(X, Y)
+    elif way == "stream":
+        reg.fit_stream(X, Y)
+    else:
+        pd = pytest.importorskip("pandas")
+        rows = pd.DataFrame({"x": X[:, 0]})
+        rows.assign(calls=Y.astype(int)).to_parquet(tmp_path / "t.parquet")
+        reg.fit_stream(tmp_path / "t.parquet", "calls")
+    assert reg.method_ == "sparse_kl"
+    assert full.log_evidence_ - 3.0 < reg.log_evidence_ < full.log_evidence_ + 1e-3
+    assert np.mean(np.abs(reg.predict(rows) - full.predict(X)) / RATE) < 0.05
+    reg.save(tmp_path / "model")
+    again = load(tmp_path / "model", likelihoods=[Poisson])
+    np.testing.assert_array_equal(again.predict(rows), reg.predict(rows))
+
+
+@pytest.mark.parametrize(
+    ("targets", "says"),
+    [
+        (np.where(np.arange(300) == 7, 2.5, Y), "row 7 of y is 2.5, which is no count"),
+        (np.where(np.arange(300) == 7, 1e200, Y), r"row 7: the target: it is 1e\+200"),
+        (np.full(300, "many"), "the target: it is not a column of numbers"),
+    ],
+)
+def test_a_stream_of_what_is_no_count_is_refused(targets, says):
+    with pytest.raises(DataError, match=says):
+        GPRegressor(likelihood=Poisson()).fit_stream(X, targets)
+
+
+def test_a_stream_in_the_units_of_y():
+    """Of numbers with Gaussian noise, whose mean and scale come from the stream."""
+    y = 1000.0 + 50.0 * np.sin(2.0 * X[:, 0]) + 5.0 * RNG.normal(size=300)
+    settings = {"method": "sparse_kl", "n_inducing": 15, "random_state": 0, "dtype": "float64"}
+    full = GPRegressor(**settings).fit(X, y)
+    reg = GPRegressor(optimizer="natural_gradient", max_iter=2000, **settings).fit_stream(X, y)
+    assert reg.log_evidence_ == pytest.approx(full.log_evidence_, abs=15.0)
+    assert reg.noise_ == pytest.approx(full.noise_, rel=0.3)
+    np.testing.assert_allclose(reg.predict(X), full.predict(X), atol=5.0)
 
 
 def test_the_default_is_gaussian_noise():

@@ -4,10 +4,11 @@ Training needs rows in random order, which most sources cannot provide: to read 
 CSV one has to read all rows before it, and a file sorted by label must be shuffled. So the first
 pass copies every row to a file of rows of equal width,
 
-    feature 1 ... feature D, label code, weight        (float32 if that is exact, else float64)
+    feature 1 ... feature D, target, weight            (float32 if that is exact, else float64)
 
 and collects what training needs to know before it starts: the number of rows, the two labels, means
-and standard deviations. Row n is then at n times the width.
+and standard deviations. Row n is then at n times the width. The target is the code of a label, or a
+number as the likelihood has it.
 
 The file is read with `pread`, not mapped: pages in the system's cache can be released at any time,
 while mapped pages count as memory of this process. The file has no name in its folder (POSIX), so
@@ -19,15 +20,15 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
 
-from .sources import ROWS_IN_A_BLOCK, Source
+from .sources import ROWS_IN_A_BLOCK, Place, Source
 from .standardise import Moments
-from .targets import LabelCodes
+from .targets import LabelCodes, NumberTargets
 
 # Full disk, used-up quota, and the largest file that the system allows.
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -43,18 +44,17 @@ class Spool:
     n_features: int
     feature_names: tuple[str, ...] | None
     dtype: np.dtype  # of the features in the file
-    classes: np.ndarray  # both labels, sorted
-    class_totals: np.ndarray  # the weight of all rows of each class
+    classes: np.ndarray | None  # both labels, sorted; None where targets are numbers
+    class_totals: np.ndarray  # the weight of all rows of each class, or of all rows
     mean: np.ndarray
     scale: np.ndarray  # population standard deviation; 1 for a constant column
     minimum: np.ndarray
     maximum: np.ndarray
-    digest: str  # fingerprint of all rows in their order
 
-    def __init__(self, source: Source, folder: Path) -> None:
+    def __init__(self, source: Source, folder: Path, numbers: bool) -> None:
         self.n_features = source.n_features
         self.feature_names = source.feature_names
-        self.dtype = np.dtype("<f4" if source.exact_in_float32 else "<f8")
+        self.dtype = np.dtype("<f4" if source.exact_in_float32 and not numbers else "<f8")
         self.n_rows = 0
         self._folder = folder
         self._row_bytes = (self.n_features + 2) * self.dtype.itemsize
@@ -62,14 +62,26 @@ class Spool:
         self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
 
     @classmethod
-    def written(cls, source: Source, folder: Path, classes: np.ndarray | None = None) -> "Spool":
+    def written(
+        cls,
+        source: Source,
+        folder: Path,
+        classes: np.ndarray | None = None,
+        encode: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> "Spool":
         """Copy all rows of `source` to a scratch file in `folder`.
 
         `classes`, if given, are the two possible labels; then one of them may be absent.
+        `encode`, if given, makes targets of numbers; then there are no labels.
         """
-        spool = cls(source, folder)
+        spool = cls(source, folder, numbers=encode is not None)
         try:
-            spool._write(source, classes)
+            if encode is None:
+                codes = LabelCodes(source.target_name, classes)
+                totals = spool._write(source, codes.codes)
+                spool._set_classes(codes, totals)
+            else:
+                spool._write(source, NumberTargets(source.target_name, encode).encoded)
         except BaseException:
             spool.close()
             raise
@@ -78,8 +90,8 @@ class Spool:
     def take(self, rows: np.ndarray) -> Rows:
         """X, codes and weights of the given row numbers, in the given order.
 
-        X is not standardised; a code is the index of the row's label in `classes`. Consecutive rows
-        are read together, so runs of rows cost far less than single rows.
+        X is not standardised; a code is the index of the row's label in `classes`, or the row's
+        number. Consecutive rows are read together, so runs of rows cost far less than single rows.
         """
         rows = np.asarray(rows, np.int64)
         if len(rows) and not 0 <= rows.min() <= rows.max() < self.n_rows:
@@ -105,9 +117,11 @@ class Spool:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _write(self, source: Source, classes: np.ndarray | None) -> None:
+    def _write(
+        self, source: Source, encode: Callable[[np.ndarray, Place], np.ndarray]
+    ) -> np.ndarray:
+        """Returns the weight of all rows of each code, in the order of the codes."""
         self._check_free_space(source.n_rows)
-        codes = LabelCodes(source.target_name, classes)
         moments: Moments | None = None
         totals = np.zeros(2)
         seal = hashlib.blake2b(digest_size=16)
@@ -115,25 +129,36 @@ class Spool:
         for block in source.blocks(size):
             if block.labels is None:
                 raise ValueError("the source gives no labels: name the column with target=.")
-            block_codes = codes.codes(block.labels, block.place)
+            targets = encode(block.labels, block.place)
             weights = np.ones(len(block.X)) if block.weights is None else block.weights
             moments = moments or Moments(block.X[0])
             moments.add(block.X, weights)
-            totals += np.bincount(block_codes, weights, minlength=2)
+            codes = targets if targets.dtype.kind == "i" else np.zeros(len(targets), np.int8)
+            totals += np.bincount(codes, weights, minlength=2)
             held = np.empty((len(block.X), self.n_features + 2), self.dtype)
-            held[:, :-2], held[:, -2], held[:, -1] = block.X, block_codes, weights
+            held[:, :-2], held[:, -2], held[:, -1] = block.X, targets, weights
             seal.update(held.data)
             self._append(held)
             self.n_rows += len(held)
         assert moments is not None  # a source without rows raises an error of its own
+        self.classes, self.class_totals, self._seal = None, totals[:1], seal
+        self.mean, self.scale = moments.mean, moments.scale
+        self.minimum, self.maximum = moments.minimum, moments.maximum
+        return totals
+
+    def _set_classes(self, codes: LabelCodes, totals: np.ndarray) -> None:
         self.classes = codes.classes()
         self._order = codes.order()
         self.class_totals = totals[self._order]
         codes.check_weights(self.class_totals)
-        self.mean, self.scale = moments.mean, moments.scale
-        self.minimum, self.maximum = moments.minimum, moments.maximum
-        seal.update(repr((self.feature_names, self.dtype.str, self.classes.tolist())).encode())
-        self.digest = seal.hexdigest()
+
+    @property
+    def digest(self) -> str:
+        """Fingerprint of all rows in their order."""
+        labels = None if self.classes is None else self.classes.tolist()
+        seal = self._seal.copy()
+        seal.update(repr((self.feature_names, self.dtype.str, labels)).encode())
+        return seal.hexdigest()
 
     def _append(self, held: np.ndarray) -> None:
         left = held.data.cast("B")
@@ -170,5 +195,7 @@ class Spool:
         return np.frombuffer(content, self.dtype).reshape(count, -1)
 
     def _split(self, held: np.ndarray) -> Rows:
-        codes = self._order[held[:, -2].astype(np.int64)]
-        return np.ascontiguousarray(held[:, :-2]), codes, held[:, -1].copy()
+        targets = held[:, -2].copy()
+        if self.classes is not None:
+            targets = self._order[targets.astype(np.int64)]
+        return np.ascontiguousarray(held[:, :-2]), targets, held[:, -1].copy()

@@ -13,7 +13,7 @@ Texts, numbers, booleans and NumPy's dates can be kept in a model file and come 
 Everything else is refused before any work, wherever the rows are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..exceptions import DataError, warn
 from .sources import Place
+from .tables import LARGEST_VALUE
 
 WHAT_CAN_BE = "Labels are texts, numbers, booleans or NumPy dates"
 LONGEST_LABEL = 100_000  # characters: both labels are in the header of every model file
@@ -374,3 +375,33 @@ def class_factors(
     if np.any(per_class < 0) or not np.all(np.isfinite(per_class)):
         raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}.")
     return per_class
+
+
+# --- numbers that are read in pieces --------------------------------------------------------------
+
+
+class NumberTargets:
+    """Targets that are numbers. `encode` is the likelihood's, which may refuse some."""
+
+    def __init__(self, target_name: str, encode: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._target_name, self._encode = target_name, encode
+
+    def encoded(self, values: np.ndarray, place: Place) -> Float[np.ndarray, " N"]:
+        """The values of one block as the likelihood has them."""
+        try:
+            numbers = np.asarray(values).astype(np.float64)
+        except (TypeError, ValueError):
+            reason = "it is not a column of numbers. Use GPClassifier for classes."
+            raise self._error(place, reason) from None
+        unusable = ~(np.abs(numbers) <= LARGEST_VALUE)
+        if unusable.any():
+            row = int(np.argmax(unusable))
+            reason = f"it is {numbers[row]:g}, and numbers up to {LARGEST_VALUE:g} can be learned."
+            raise self._error(place.row(row), reason)
+        try:
+            return self._encode(numbers)
+        except ValueError as error:
+            raise self._error(place, f"counted from there, {error}") from None
+
+    def _error(self, place: Place, reason: str) -> DataError:
+        return DataError(f"{place}: {self._target_name}: {reason}{place.note}")

@@ -5,9 +5,11 @@ any: each report is a task of its own below the fit's, and a callback that asks 
 there.
 """
 
+import tempfile
 from collections.abc import Callable
 from copy import copy
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +18,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import prediction
+from ..data.sources import open_source
+from ..data.spool import Spool
 from ..data.tables import check_magnitude, with_numeric_columns
 from ..exceptions import InterruptedFitWarning, warn
 from ..fitting import sequence
@@ -26,7 +30,7 @@ from ..inference.capabilities import Capabilities
 from ..numerics.precision import DEVICES, on_device
 from ..progress import Progress
 from ..stopping import TimeLimit, listening
-from ..training.row_sources import RowsInMemory
+from ..training.row_sources import RowsInMemory, RowsOfStream
 from . import saved_model
 
 try:
@@ -72,6 +76,47 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         self._all_or_nothing(lambda context: self._fit(X, y, sample_weight, context), task)
         end_fit(self, X, y)
         return self
+
+    @with_callbacks
+    def fit_stream(
+        self,
+        source: Any,
+        target: Any = None,
+        *,
+        features: Any = None,
+        weight: Any = None,
+    ):
+        """Fit to rows that are read from disk, or from a function, never all at once in memory.
+
+        The rows are read once to check them, standardise them and copy them to a scratch file (in
+        `checkpoint`, or in the system's temporary folder), and from there in random order while
+        training goes on. Memory does not grow with their number, except with method="local", which
+        keeps all rows.
+
+        source : path of a Parquet, CSV, TSV or Arrow/Feather file, a folder of them, a pattern such
+            as "flights/*.parquet" or a list of paths; a 2-D array, np.memmap or .npy file; or a
+            function without arguments that returns an iterator of (X, y), (X, y, weights) or
+            tables.
+        target : the column with the targets; for arrays its number, or the targets themselves.
+        features : the columns to use; None means all but target and weight.
+        weight : the column with each row's weight, if any.
+        """
+        task = begin_fit(self, None, None)
+        named = target, features, weight
+        self._all_or_nothing(lambda context: self._fit_stream(source, named, context), task)
+        end_fit(self, None, None)
+        return self
+
+    def _fit_stream(self, source: Any, named: tuple, context: FitContext) -> FittedModel:
+        settings, warm = self._settings(), self._warm()
+        opened = open_source(source, *named)
+        folder = Path(settings.checkpoint or tempfile.gettempdir())
+        folder.mkdir(parents=True, exist_ok=True)
+        likelihood = settings.given_likelihood
+        encode = likelihood.encoded if likelihood.targets == "numbers" else None
+        with Spool.written(opened, folder, encode=encode) as spool:
+            rows = RowsOfStream(spool, settings.class_weight)
+            return sequence.fit(settings, rows, context, warm)
 
     def _all_or_nothing(self, fit: Callable[[FitContext], FittedModel], task: Task | None = None):
         """Whatever goes wrong, an estimator that was fitted before still works."""

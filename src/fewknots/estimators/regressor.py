@@ -35,8 +35,9 @@ class GPRegressor(RegressorMixin, GPEstimator):
     Parameters
     ----------
     kernel, ard, n_inducing, inducing_points, inducing_init, learn_kernel, learn_inducing,
-    store_rows, max_iter, tol, jitter, dtype, device, random_state, verbose, callback :
-        as in `GPClassifier`.
+    store_rows, optimizer, batch_size, max_iter, max_time, tol, validation_fraction, checkpoint,
+    resume, jitter, dtype, device, random_state, verbose, callback :
+        as in `GPClassifier`. Minibatches and `fit_stream` are for "sparse_kl".
     likelihood : "gaussian" or a `fewknots.likelihoods.Likelihood` of numbers, default "gaussian"
         How y follows from the latent function; docs/extending.md shows how to write one.
     method : {"auto", "exact", "titsias", "svi", "full_kl", "sparse_kl"}, default "auto"
@@ -44,7 +45,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         inducing points, O(NM²) (eq. titsias). "svi": the same bound with q(u) searched for instead
         of solved (eq. svigp). "full_kl", "sparse_kl": as in `GPClassifier`, for any likelihood.
         "auto": exact (or full_kl) up to 1000 rows unless inducing points are asked for or
-        store_rows=False, else titsias (or sparse_kl).
+        store_rows=False, else titsias (or sparse_kl); sparse_kl by minibatches and for streams.
     noise : float or None, default None
         The noise variance to start from, in the units of y²; None: a tenth of the variance of y.
     learn_noise : bool, default True
@@ -89,8 +90,14 @@ class GPRegressor(RegressorMixin, GPEstimator):
         learn_kernel=True,
         learn_inducing=True,
         store_rows=True,
+        optimizer="auto",
+        batch_size="auto",
         max_iter=None,
+        max_time=None,
         tol=1e-5,
+        validation_fraction=None,
+        checkpoint=None,
+        resume=False,
         standardize=True,
         jitter=None,
         dtype=None,
@@ -111,8 +118,14 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.learn_kernel = learn_kernel
         self.learn_inducing = learn_inducing
         self.store_rows = store_rows
+        self.optimizer = optimizer
+        self.batch_size = batch_size
         self.max_iter = max_iter
+        self.max_time = max_time
         self.tol = tol
+        self.validation_fraction = validation_fraction
+        self.checkpoint = checkpoint
+        self.resume = resume
         self.standardize = standardize
         self.jitter = jitter
         self.dtype = dtype

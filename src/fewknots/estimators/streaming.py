@@ -1,9 +1,7 @@
 """Rows that are not in memory, or not yet there: fitting to them, predicting for them."""
 
-import tempfile
 from contextlib import ExitStack
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
 from ..data.sources import Block, open_source
-from ..data.spool import Spool
 from ..data.targets import check_same_classes
 from ..distributed.collections import is_dask
 from ..files.container import replacing
@@ -20,51 +17,11 @@ from ..fitting.job import FitContext, FittedModel
 from ..numerics.precision import on_device
 from ..posterior import MixturePosterior
 from ..reach import OutOfReachError
-from ..training.row_sources import RowsOfStream
-from .base import GPEstimator, begin_fit, end_fit, with_callbacks
+from .base import GPEstimator
 
 
 class StreamingFits(GPEstimator):
     """What GPClassifier can do with rows that are not at hand all at once."""
-
-    @with_callbacks
-    def fit_stream(
-        self,
-        source: Any,
-        target: Any = None,
-        *,
-        features: Any = None,
-        weight: Any = None,
-    ):
-        """Fit to rows that are read from disk, or from a function, never all at once in memory.
-
-        The rows are read once to check them, standardise them and copy them to a scratch file (in
-        `checkpoint`, or in the system's temporary folder), and from there in random order while
-        training goes on. Memory does not grow with their number, except with method="local", which
-        keeps all rows.
-
-        source : path of a Parquet, CSV, TSV or Arrow/Feather file, a folder of them, a pattern such
-            as "flights/*.parquet" or a list of paths; a 2-D array, np.memmap or .npy file; or a
-            function without arguments that returns an iterator of (X, y), (X, y, weights) or
-            tables.
-        target : the column with the labels; for arrays its number, or the labels themselves.
-        features : the columns to use; None means all but target and weight.
-        weight : the column with each row's weight, if any.
-        """
-        task = begin_fit(self, None, None)
-        named = target, features, weight
-        self._all_or_nothing(lambda context: self._fit_stream(source, named, context), task)
-        end_fit(self, None, None)
-        return self
-
-    def _fit_stream(self, source: Any, named: tuple, context: FitContext) -> FittedModel:
-        settings, warm = self._settings(), self._warm()
-        opened = open_source(source, *named)
-        folder = Path(settings.checkpoint or tempfile.gettempdir())
-        folder.mkdir(parents=True, exist_ok=True)
-        with Spool.written(opened, folder) as spool:
-            rows = RowsOfStream(spool, settings.class_weight)
-            return sequence.fit(settings, rows, context, warm)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None):
         """Learn from more rows, each taken to be new.

@@ -18,7 +18,7 @@ from ..posterior import Posterior
 from ..progress import Progress, Reporter
 from ..stopping import Interruption, TimeLimit
 from ..training.full_batch import EvidenceGradient, Fitted
-from ..training.row_sources import RowsInMemory, RowSource, Table
+from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource, Table
 from .plan import FitPlan
 from .settings import FitSettings
 
@@ -126,9 +126,9 @@ class Job:
     def _model(self, fitted: Fitted, history: dict[str, np.ndarray]) -> FittedModel:
         source, method, gradient = self.source, self.fit_plan.method, fitted.gradient
         evidence = fitted.evidence
-        if isinstance(source, RowsInMemory) and self.encoding.scale != 1.0:
+        if isinstance(source, RowsInMemory | RowsOfStream) and self.encoding.scale != 1.0:
             # The density of y is that of the standardised y divided by the scale, row by row.
-            evidence -= float(np.sum(source.weights)) * float(np.log(self.encoding.scale))
+            evidence -= source.total_weight * float(np.log(self.encoding.scale))
         if gradient is not None and gradient.inducing_points is not None:
             points = gradient.inducing_points / self.standardiser.scale
             gradient = gradient._replace(inducing_points=points)

@@ -52,18 +52,19 @@ def choose_plan(settings: FitSettings, n_rows: int, where: str = "memory") -> Fi
     _check_method(method, settings)
     if method.looks_up_neighbours:
         return FitPlan.after(method, _local_plan(settings, n_rows, where))
-    if settings.targets == "classes":
-        optimizer = _optimizer_in_steps(method, settings.optimizer, n_rows, where)
-        if optimizer is not None:
-            n_points = count_points(settings, n_rows)
-            asked = settings.batch_size, settings.max_iter, settings.max_time
-            return FitPlan.after(method, automatic_plan(optimizer, n_rows, n_points, *asked))
+    optimizer = _optimizer_in_steps(method, settings.optimizer, n_rows, where)
+    if optimizer is not None:
+        n_points = count_points(settings, n_rows)
+        asked = settings.batch_size, settings.max_iter, settings.max_time
+        return FitPlan.after(method, automatic_plan(optimizer, n_rows, n_points, *asked))
     return _full_batch_plan(method, settings, n_rows)
 
 
 def _automatic_method(settings: FitSettings, n_rows: int, where: str) -> str:
     if settings.targets == "numbers":
         whole = settings.chooses_inducing and n_rows <= _MOST_ROWS_EXACT and settings.store_rows
+        if settings.optimizer in (ROUNDS, *STOCHASTIC) or where != "memory":
+            return "sparse_kl"
         if settings.likelihood_name == "gaussian":
             return "exact" if whole else "titsias"
         return "full_kl" if whole else "sparse_kl"

@@ -17,7 +17,7 @@ import numpy as np
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
 from ..local.posterior import LocalPosterior
-from ..training.row_sources import RowsInMemory, RowSource
+from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource
 from ..training.schedule import Plan
 from .contest import Contest
 from .full_batch import train_full_batch
@@ -110,13 +110,17 @@ def _encoding(settings: FitSettings, source: RowSource) -> Encoding:
     likelihood, scaling = settings.given_likelihood, Standardiser.identity(1)
     if likelihood.targets == "classes":
         return Encoding(likelihood, likelihood.encoded)
-    assert isinstance(source, RowsInMemory)
+    assert isinstance(source, RowsInMemory | RowsOfStream)  # clusters learn classes only
+    y, weights = source.some_targets()
     if settings.standardize and likelihood.any_scale:
-        scaling = Standardiser.fitted(source.y[:, None], source.weights)
+        scaling = Standardiser.fitted(y[:, None], weights)
     mean, scale = float(scaling.mean[0]), float(scaling.scale[0])
-    y = scaling(source.y[:, None])[:, 0]
-    likelihood = likelihood.rescaled(scale).prepared(y, source.weights)
-    return Encoding(likelihood, lambda _: y, mean, scale)
+
+    def encode(targets):
+        return scaling(targets[:, None])[:, 0]
+
+    likelihood = likelihood.rescaled(scale).prepared(encode(y), weights)
+    return Encoding(likelihood, encode, mean, scale)
 
 
 def _trainer(fit_plan: FitPlan, where: str) -> Callable[[Job], Trained]:

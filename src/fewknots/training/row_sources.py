@@ -20,6 +20,7 @@ from . import feed as feeds
 from .feed import ArrayFeed, Feed, StoreFeed
 from .summation import MemorySums, Summation
 
+_SOME_ROWS = 10_000  # of a stream, whose targets show their size
 Encode = Callable[[Any], Any]  # targets as the likelihood has them
 
 
@@ -124,6 +125,15 @@ class RowsInMemory(NamedTuple):
     def _of(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> "RowsInMemory":
         return self._replace(X=X, y=y, weights=weights)
 
+    @property
+    def total_weight(self) -> float:
+        """Of all rows."""
+        return float(np.sum(self.weights))
+
+    def some_targets(self) -> tuple[np.ndarray, Float[np.ndarray, " N"]]:
+        """Targets and weights, to see what size targets have."""
+        return self.y, self.weights
+
     def spread(self) -> Standardiser:
         return Standardiser.fitted(self.X, self.weights)
 
@@ -162,11 +172,24 @@ class RowsOfStream:
 
     def __init__(self, spool: Spool, class_weight: Any):
         self._spool = spool
-        self._factors = class_factors(class_weight, spool.classes, spool.class_totals)
+        self._factors = np.ones(1)
+        if spool.classes is not None:
+            self._factors = class_factors(class_weight, spool.classes, spool.class_totals)
         self.n_rows, self.n_features = spool.n_rows, spool.n_features
-        self.classes: np.ndarray | None = spool.classes
+        self.classes = spool.classes
         self.feature_names = names_as_array(spool.feature_names)
         self.extremes = np.array([spool.minimum, spool.maximum])
+
+    @property
+    def total_weight(self) -> float:
+        """Of all rows."""
+        return float(self._factors @ self._spool.class_totals)
+
+    def some_targets(self) -> tuple[np.ndarray, Float[np.ndarray, " n"]]:
+        """Targets and weights of enough rows to see what size targets have."""
+        numbers = np.unique(np.linspace(0, self.n_rows - 1, _SOME_ROWS).astype(np.int64))
+        _, targets, weights = self._spool.take(numbers)
+        return targets, weights
 
     def spread(self) -> Standardiser:
         return Standardiser(self._spool.mean, self._spool.scale)
@@ -175,9 +198,10 @@ class RowsOfStream:
         spool, factors = self._spool, self._factors
 
         def prepared(dtype):
-            def prepare(X, codes, weights):
-                weights = weights * factors[codes]
-                columns = standardiser(X.astype(np.float64, copy=False)), encode(codes), weights
+            def prepare(X, targets, weights):
+                if self.classes is not None:
+                    weights = weights * factors[targets]
+                columns = standardiser(X.astype(np.float64, copy=False)), encode(targets), weights
                 return Rows(*(column.astype(dtype) for column in columns))
 
             return prepare
@@ -186,7 +210,7 @@ class RowsOfStream:
             return prepared(np.dtype(np.float64))(*spool.take(numbers))
 
         def feed(dtype, left_out):
-            total = float(factors @ spool.class_totals) - float(np.sum(take(left_out).weights))
+            total = self.total_weight - float(np.sum(take(left_out).weights))
             return StoreFeed(spool, prepared(dtype), left_out, total)
 
         return Table(spool.n_rows, lambda: spool.digest, take, feed)
