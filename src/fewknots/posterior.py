@@ -36,7 +36,7 @@ from .kernels import Kernel
 from .numerics.arrays import AnyArray
 from .numerics.device_copy import KeepsDeviceCopy
 from .numerics.elementary import not_below_zero
-from .numerics.linalg import times
+from .numerics.linalg import one_by_one
 from .numerics.precision import compiled, computing_in, for_platform
 
 # What it costs to call a compiled function, in rows: a GPU does thousands in that time.
@@ -159,8 +159,16 @@ def from_whitened(
 
 @compiled
 def _marginals(state, X: Float[Array, "B D"]):
+    """Mean and variance of each latent function, (L, B); of a mixture S means, (S, L, B)."""
     kernel, points, projection, mean, shrink = state
-    a = kernel(X, points) @ projection.mT
-    # Above zero in exact arithmetic; only rounding at a well-known point can pass below.
-    variance = not_below_zero(kernel.diagonal(X) - times(jnp.square(a), shrink))
-    return jnp.einsum("lbm,...lm->...lb", a, mean), variance
+    covariance = kernel(X, points)
+
+    def one_function(held):
+        projection, mean, shrink = held
+        a = covariance @ projection.T
+        # Above zero in exact arithmetic; only rounding at a well-known point can pass below.
+        variance = not_below_zero(kernel.diagonal(X) - jnp.square(a) @ shrink)
+        return (a @ mean.T).T, variance
+
+    mean, variance = one_by_one(one_function, (projection, jnp.moveaxis(mean, -2, 0), shrink))
+    return jnp.moveaxis(mean, 0, -2), variance

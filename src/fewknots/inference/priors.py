@@ -49,7 +49,7 @@ def information(
     explained: Float[Array, "N M"], precision: Float[Array, "L N"]
 ) -> Float[Array, "L M M"]:
     """Aᵀ diag(b) A."""
-    return (explained * precision[:, :, None]).mT @ explained
+    return one_by_one(lambda b: (explained * b[:, None]).T @ explained, jnp.asarray(precision))
 
 
 class SparsePrior(NamedTuple):
@@ -66,9 +66,14 @@ class SparsePrior(NamedTuple):
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
         """Σ_m (A S Aᵀ)²_nm change_m, as a_nᵀ (S Aᵀ diag(change) A S) a_n."""
         A, q = self.features.explained, belief.gaussian
-        S = q.factor.mT @ q.factor
-        middle = S @ information(A, change) @ S
-        return jnp.sum((A @ middle) * A, axis=-1)
+
+        def one_function(held):
+            factor, change = held
+            S = factor.T @ factor
+            middle = S @ ((A * change[:, None]).T @ A) @ S
+            return jnp.sum((A @ middle) * A, axis=1)
+
+        return one_by_one(one_function, (q.factor, change))
 
 
 class FitcPrior(NamedTuple):
@@ -174,8 +179,12 @@ def explained_marginals(
     explained: Float[Array, "N M"], q: WhitenedGaussian
 ) -> tuple[Float[Array, "L N"], Float[Array, "L N"]]:
     """Mean and variance of each a_nᵀ v."""
-    spread = explained @ q.factor.mT
-    return q.mean @ explained.T, jnp.sum(jnp.square(spread), axis=-1)
+
+    def one_function(held):
+        mean, factor = held
+        return explained @ mean, jnp.sum(jnp.square(explained @ factor.T), axis=1)
+
+    return one_by_one(one_function, (q.mean, q.factor))
 
 
 def projection(gaussian: RowGaussian) -> Float[Array, "L N N"]:

@@ -40,6 +40,7 @@ from jaxtyping import Array, Float
 
 from ..kernels import Kernel
 from ..likelihoods import Expectations, Likelihood
+from ..numerics.linalg import sum_of_each
 from .features import Features, Pullback, Whitening, added, project
 from .method import Evaluated, HeldByPoints, OverPoints, expected_log_prob, likelihood_gradient
 from .natural_gradient import solve_sites
@@ -129,10 +130,14 @@ def gradient_through_rows(
     """The part of `model_gradient` that is a sum over rows, for some of them."""
     features = pullback.features
     A, whitener = features.explained, features.whitener
-    curved = terms.curvature[:, :, None] * (A @ (_learned(q) @ whitener))
+
+    def one_function(held):
+        slope, curvature, mean, learned = held
+        return slope[:, None] * (mean @ whitener) + curvature[:, None] * (A @ (learned @ whitener))
+
+    each = terms.slope, terms.curvature, q.mean, _learned(q)
     return pullback.from_rows(
-        terms.slope.T @ (q.mean @ whitener) + jnp.sum(curved, axis=0),
-        -0.5 * jnp.sum(terms.curvature, axis=0),
+        sum_of_each(one_function, each), -0.5 * jnp.sum(terms.curvature, axis=0)
     )
 
 

@@ -92,13 +92,22 @@ def times(
 def one_by_one(function: Callable[[Any], Any], tree: Any) -> Any:
     """What `function` makes of each entry along the first axis of all leaves, stacked again.
 
-    For what must not become a batch: solves (see `one_batch_of_solves`). One entry alone costs no
-    loop.
+    For what must not become a batch: solves (see `one_batch_of_solves`), and large arrays with one
+    entry alone, which costs no loop: on a CPU XLA computes a batch of one up to 40 % slower.
     """
     if len(jax.tree.leaves(tree)[0]) > 1:
         return lax.map(function, tree)
     found = function(jax.tree.map(lambda leaf: leaf[0], tree))
     return jax.tree.map(lambda leaf: leaf[None], found)
+
+
+def sum_of_each(function: Callable[[Any], Array], tree: Any) -> Array:
+    """The sum of what `one_by_one` would stack."""
+    if len(jax.tree.leaves(tree)[0]) > 1:
+        first = jax.eval_shape(function, jax.tree.map(lambda leaf: leaf[0], tree))
+        zero = jnp.zeros(first.shape, first.dtype)
+        return lax.scan(lambda total, entry: (total + function(entry), None), zero, tree)[0]
+    return function(jax.tree.map(lambda leaf: leaf[0], tree))
 
 
 def lower_inverse(lower: Float[Array, "*L M M"]) -> Float[Array, "*L M M"]:
