@@ -76,7 +76,7 @@ class RowsOnCluster:
                 "the cluster has no workers. Start some, for instance: dask worker ADDRESS."
             ) from error
         self.versions: Versions = check_workers(client)
-        with self._told_kindly():
+        with self._translating_errors():
             self.groups, keys = self._load(pieces, collection)
             surveys = [
                 client.submit(workers.survey, group.loaded, pure=False) for group in self.groups
@@ -108,7 +108,7 @@ class RowsOnCluster:
             lambda _: self._summation(preparation),
         )
 
-    def _told_kindly(self) -> AbstractContextManager[None]:
+    def _translating_errors(self) -> AbstractContextManager[None]:
         return translate_errors(self.client, "loading the rows", self.checkpoint)
 
     def _load(self, pieces: Pieces, collection: Any) -> tuple[list[Group], set[Any]]:
@@ -152,7 +152,7 @@ class RowsOnCluster:
             here = {i: chosen[i] for i in group.numbers if i in chosen}
             if here:
                 asked.append(self.client.submit(workers.take, group.loaded, here, pure=False))
-        with self._told_kindly():
+        with self._translating_errors():
             found = [part for share in self.client.gather(asked) for part in share]
         return workers.as_rows(sorted(found, key=lambda part: part.number), preparation)
 
