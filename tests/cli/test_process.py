@@ -156,7 +156,9 @@ def test_a_signal_leaves_a_model_and_a_checkpoint(many_rows, tmp_path, on_ctrl_c
     assert "--resume goes on" in err
     assert "They were not scored" in out
     before = load(model).classifier.n_iter_
-    assert load(model).predict_proba(pd.DataFrame({"a": [0.0], "b": [0.0]})).sum() == 1.0
+    assert load(model).predict_proba(pd.DataFrame({"a": [0.0], "b": [0.0]})).sum() == pytest.approx(
+        1.0, rel=1e-12
+    )
 
     done = run(*arguments, "--resume", "--max-time", 1, "--json")
     assert done.returncode == 0, done.stderr

@@ -179,12 +179,8 @@ def explained_marginals(
     explained: Float[Array, "N M"], q: WhitenedGaussian
 ) -> tuple[Float[Array, "L N"], Float[Array, "L N"]]:
     """Mean and variance of each a_nᵀ v."""
-
-    def one_function(held):
-        mean, factor = held
-        return explained @ mean, jnp.sum(jnp.square(explained @ factor.T), axis=1)
-
-    return one_by_one(one_function, (q.mean, q.factor))
+    reached = one_by_one(lambda C: jnp.sum(jnp.square(explained @ C.T), axis=1), q.factor)
+    return q.mean @ explained.T, reached
 
 
 def projection(gaussian: RowGaussian) -> Float[Array, "L N N"]:
