@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from fewknots import GPClassifier, prediction
+from fewknots import GPClassifier, GPRegressor, prediction
 from fewknots.fitting.job import FitContext, FittedModel
 from fewknots.fitting.methods import CLASSIFICATION, REGRESSION
 from fewknots.fitting.plan import choose_plan
@@ -123,3 +123,25 @@ def test_what_is_declared_is_what_is_allowed():
             else:
                 with pytest.raises(ValueError, match=name):
                     choose_plan(asked, 500, where)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "method", "optimizer"),
+    [
+        ({}, "titsias", None),  # solves for q(u), from all rows however many there are
+        ({"method": "svi"}, "svi", None),
+        ({"method": "sparse_kl"}, "sparse_kl", "natural_gradient"),
+        ({"optimizer": "adam"}, "sparse_kl", "adam"),
+    ],
+)
+def test_how_many_numbers_are_learned(arguments, method, optimizer):
+    settings = FitSettings.of("numbers", GPRegressor(**arguments).get_params(deep=False))
+    plan = choose_plan(settings, 30_000)
+    assert plan.method.name == method
+    assert (None if plan.plan is None else plan.plan.optimizer) == optimizer
+
+
+def test_what_is_solved_for_is_not_stepped_to():
+    arguments = GPRegressor(method="titsias", optimizer="adam").get_params(deep=False)
+    with pytest.raises(ValueError, match="method='titsias' does not have"):
+        choose_plan(FitSettings.of("numbers", arguments), 500)

@@ -1,6 +1,7 @@
 """A likelihood from outside the package is whole: it fits, learns, saves, loads and predicts."""
 
 from dataclasses import replace
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,7 +12,7 @@ from fewknots import DataError, GPRegressor, ModelFileError, load
 from fewknots.inference.sites import Rows
 from fewknots.inference.sparse_kl import SparseKL
 from fewknots.kernels import RBF
-from fewknots.likelihoods import Bernoulli, Gaussian
+from fewknots.likelihoods import Bernoulli, Gaussian, Likelihood, positive
 from fewknots.optimize.lbfgsb import maximise
 from fewknots.progress import Reporter
 from fewknots.training.feed import ArrayFeed
@@ -173,3 +174,20 @@ def test_the_default_is_gaussian_noise():
     np.testing.assert_allclose([mean - 1.959963984540054 * std, high], [low, 2 * mean - low])
     with pytest.raises(ValueError, match="levels must be probabilities"):
         one.predict_quantiles(X[:5], [1.5])
+
+
+class OnlyExpectations(Likelihood):
+    """The least that a variational method asks for."""
+
+    level: Any = positive(5.0)
+    expectations = Poisson.expectations
+    moments = Poisson.moments
+
+
+def test_minibatches_ask_for_no_more_than_they_use(capfd):
+    settings = {"likelihood": OnlyExpectations(), "n_inducing": 8, "max_iter": 20}
+    by_steps = GPRegressor(optimizer="natural_gradient", random_state=0, **settings)
+    assert np.isfinite(by_steps.fit(X, Y).predict(X)).all()
+    with pytest.raises(NotImplementedError, match="OnlyExpectations has no method `tilted`"):
+        by_steps.set_params(validation_fraction=0.2).fit(X, Y)
+    assert "Traceback" not in capfd.readouterr().err  # of a thread

@@ -115,8 +115,8 @@ def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: int, where: s
                 f"optimizer={optimizer!r}."
             )
         return "natural_gradient"
-    many = optimizer == "auto" and n_rows > MOST_ROWS_FULL_BATCH
-    return "natural_gradient" if many and method.has_q else None
+    free_choice = optimizer == "auto" and method.optimizer == "collapsed" and method.has_q
+    return "natural_gradient" if free_choice and n_rows > MOST_ROWS_FULL_BATCH else None
 
 
 def _local_plan(settings: FitSettings, n_rows: int, where: str) -> Plan:

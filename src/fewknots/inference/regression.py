@@ -51,6 +51,7 @@ class Titsias(SparseKL):
     name = "titsias"
     likelihoods: ClassVar[tuple[str, ...] | None] = ("gaussian",)
     several_latent = False
+    has_q = streams = sums_rows = False  # q(u) is solved for, from all rows at once
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         sites = gaussian_sites(likelihood, rows)

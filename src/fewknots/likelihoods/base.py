@@ -15,7 +15,7 @@ function (L, N). Derivatives are for one function at a time, none is mixed.
 | the regressor, standardising y   | `any_scale`, `rescaled`          | where y has no fixed unit |
 | sparse_kl, full_kl               | `expectations`                   | yes                       |
 | Laplace, two_stage               | `at`                             | for these                 |
-| EP, FITC-EP, IVM, rows held out  | `tilted`                         | for these, and minibatches|
+| EP, FITC-EP, IVM, rows held out  | `tilted`                         | for these                 |
 | predictions of classes           | `log_probabilities`, `decision`  | with targets = "classes"  |
 | predictions of numbers           | `moments`, `quantiles`           | with targets = "numbers"  |
 """

@@ -311,7 +311,7 @@ class Evaluation(NamedTuple):
     """What some rows say about the present state; of blocks of rows, the first two are added."""
 
     data_term: Float[Array, ""]  # of the bound
-    log_prob: Float[Array, ""]  # of the targets, predicted: Σ w log E[p(y|f)]
+    log_prob: Float[Array, ""]  # of the targets, predicted: Σ w log E[p(y|f)]; 0 if not asked for
     divergence: Float[Array, ""]
     model: Model
     held: HeldByPoints
@@ -319,14 +319,22 @@ class Evaluation(NamedTuple):
     factorised: Bool[Array, ""]
 
 
-@compiled
-def score(state: TrainState, frozen: Named, base: Base, rows: Rows, jitter: Any) -> Evaluation:
-    """Bound and predictions at the present parameters. No derivatives: this compiles quickly."""
+@partial(compiled, static_argnums=0)
+def score(
+    predicts: bool, state: TrainState, frozen: Named, base: Base, rows: Rows, jitter: Any
+) -> Evaluation:
+    """Bound and, if asked for, predictions at the present parameters.
+
+    No derivatives: this compiles quickly.
+    """
     model = decode(state.free, frozen)
     features, _ = project(model.kernel, model.Z, rows.X, jitter)
     q = gaussian(state.q, features.explained.dtype)
     mean, variance, terms = look(features, q, model.likelihood, rows)
-    log_prob = rows.weights @ model.likelihood.tilted(jnp.asarray(rows.y), mean, variance).log_prob
+    log_prob = jnp.zeros((), mean.dtype)
+    if predicts:
+        tilted = model.likelihood.tilted(jnp.asarray(rows.y), mean, variance)
+        log_prob = rows.weights @ tilted.log_prob
     return Evaluation(
         jnp.sum(terms.log_prob),
         log_prob,

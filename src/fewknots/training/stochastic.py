@@ -8,6 +8,7 @@ a score. A chunk that ended in NaN, or a bound that fell off a cliff, is to be u
 import math
 import threading
 import time
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import jax
@@ -183,7 +184,11 @@ class _Minibatches:
 
     def _score(self, state: TrainState, rows: Rows) -> steps.Evaluation:
         self.compiling.join()
-        return steps.score(state, self.frozen, self.base, rows, self.problem.jitter)
+        return self._evaluation(state, rows)
+
+    def _evaluation(self, state: TrainState, rows: Rows) -> steps.Evaluation:
+        predicts, jitter = self.run.held_out is not None, self.problem.jitter
+        return steps.score(predicts, state, self.frozen, self.base, rows, jitter)
 
     def _compile_scoring(self, state: TrainState, device: Any) -> None:
         """While training compiles, in a thread of its own: each takes seconds, mostly on one core.
@@ -196,8 +201,9 @@ class _Minibatches:
         wide = np.dtype(self.base.naturals.precision.dtype)
         n_features = _inducing_points(self.run.start.model).shape[1]
         block = weightless_block(n_features, self.dtype)
-        with computing_in(wide), jax.default_device(device):
-            steps.score(state, self.frozen, self.base, block, self.problem.jitter)
+        # Whatever is wrong is told where the score is needed.
+        with suppress(Exception), computing_in(wide), jax.default_device(device):
+            self._evaluation(state, block)
 
     def _held_out_nlp(self, state: TrainState, held_out: Rows) -> float:
         """Of the held-out rows, in blocks of the size that the last pass uses too."""
