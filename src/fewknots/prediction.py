@@ -38,16 +38,15 @@ def marginals(
 
 @refusing_overflow
 def log_probabilities(
-    likelihood: Bernoulli,
+    likelihood: Likelihood,
     posterior: Posterior,
     standardiser: Standardiser,
     X: Float[np.ndarray, "N D"],
-) -> tuple[Vector, Vector]:
-    """(log p(-1), log p(+1)) of each row."""
+) -> tuple[Vector, ...]:
+    """The log probability of each class, in the order of their codes, at each row."""
     mixture = isinstance(posterior, MixturePosterior)
     of_latent = _average_log_probabilities if mixture else _log_probabilities
-    negative, positive = _mapped(partial(of_latent, likelihood), posterior, standardiser, X)
-    return negative, positive
+    return _mapped(partial(of_latent, likelihood), posterior, standardiser, X)
 
 
 @refusing_overflow

@@ -44,7 +44,7 @@ class Spool:
     n_features: int
     feature_names: tuple[str, ...] | None
     dtype: np.dtype  # of the features in the file
-    classes: np.ndarray | None  # both labels, sorted; None where targets are numbers
+    classes: np.ndarray | None  # all labels, sorted; None where targets are numbers
     class_totals: np.ndarray  # the weight of all rows of each class, or of all rows
     mean: np.ndarray
     scale: np.ndarray  # population standard deviation; 1 for a constant column
@@ -71,7 +71,7 @@ class Spool:
     ) -> "Spool":
         """Copy all rows of `source` to a scratch file in `folder`.
 
-        `classes`, if given, are the two possible labels; then one of them may be absent.
+        `classes`, if given, are the possible labels; then some of them may be absent.
         `encode`, if given, makes targets of numbers; then there are no labels.
         """
         spool = cls(source, folder, numbers=encode is not None)
@@ -123,7 +123,7 @@ class Spool:
         """Returns the weight of all rows of each code, in the order of the codes."""
         self._check_free_space(source.n_rows)
         moments: Moments | None = None
-        totals = np.zeros(2)
+        totals = np.zeros(1)
         seal = hashlib.blake2b(digest_size=16)
         size = min(ROWS_IN_A_BLOCK, max(1, _NUMBERS_IN_A_BLOCK // self.n_features))
         for block in source.blocks(size):
@@ -134,7 +134,8 @@ class Spool:
             moments = moments or Moments(block.X[0])
             moments.add(block.X, weights)
             codes = targets if targets.dtype.kind == "i" else np.zeros(len(targets), np.int8)
-            totals += np.bincount(codes, weights, minlength=2)
+            found = np.bincount(codes, weights, minlength=len(totals))
+            totals = np.pad(totals, (0, len(found) - len(totals))) + found
             held = np.empty((len(block.X), self.n_features + 2), self.dtype)
             held[:, :-2], held[:, -2], held[:, -1] = block.X, targets, weights
             seal.update(held.data)
@@ -149,7 +150,8 @@ class Spool:
     def _set_classes(self, codes: LabelCodes, totals: np.ndarray) -> None:
         self.classes = codes.classes()
         self._order = codes.order()
-        self.class_totals = totals[self._order]
+        self.class_totals = np.zeros(len(self.classes))
+        self.class_totals[self._order[: len(totals)]] = totals
         codes.check_weights(self.class_totals)
 
     @property

@@ -1,11 +1,11 @@
 """The only way from labels to codes and back: what a label may be, codes, weights by class.
 
 A code is the number of a label among the sorted classes. What a likelihood makes of a code is its
-own matter (`Bernoulli.encoded`).
+own matter (`Likelihood.encoded`).
 
 | where the rows are | who gives codes                                                            |
 |--------------------|----------------------------------------------------------------------------|
-| in memory          | `two_classes`, or `known_classes` where the user names them                |
+| in memory          | `found_classes`, or `known_classes` where the user names them              |
 | in a stream, Dask  | `LabelCodes`, while the labels are read: they are never all at hand        |
 | in a table's files | the same, by the text of each label (tables/recipe/labels.py)              |
 
@@ -28,7 +28,8 @@ from .sources import Place
 from .tables import LARGEST_VALUE
 
 WHAT_CAN_BE = "Labels are texts, numbers, booleans or NumPy dates"
-LONGEST_LABEL = 100_000  # characters: both labels are in the header of every model file
+LONGEST_LABEL = 100_000  # characters: all labels are in the header of every model file
+MOST_CLASSES = 1000  # each has a latent function of its own
 _PLAIN = (str, bool, int, float, np.bool_, np.integer, np.floating, np.datetime64, np.timedelta64)
 _KINDS: tuple[type, ...] = (str, bool, Real, np.datetime64, np.timedelta64)
 
@@ -92,7 +93,7 @@ def _advice(label: Any) -> str:
 
 
 def check_classes(labels: np.ndarray) -> None:
-    """Both labels can be written to a file and read again."""
+    """All labels can be written to a file and read again."""
     for label in labels:
         if not isinstance(label, str):
             continue
@@ -119,11 +120,11 @@ def _is_itself(label: Any) -> bool:
 
 
 class Classes(NamedTuple):
-    """The two labels in sorted order, and the number of each row's."""
+    """The labels in sorted order, and the number of each row's."""
 
     labels: np.ndarray
     codes: Int[np.ndarray, " N"]
-    given: bool = False  # by the user: one of them may then be absent
+    given: bool = False  # by the user: some of them may then be absent
 
 
 def label_column(y: Any) -> Any:
@@ -200,15 +201,16 @@ def _check_not_mixed(values: Sequence[Any]) -> None:
 
 
 def codes_of(y: np.ndarray, classes: np.ndarray) -> Int[np.ndarray, " N"]:
-    """The code of each label, which is known to be one of the two."""
-    return (y == classes[1]).astype(np.int64)
+    """The code of each label, which is known to be one of the sorted classes."""
+    return np.searchsorted(classes, y).astype(np.int64)
 
 
 def known_classes(y: np.ndarray, classes: Any) -> Classes:
-    """The two labels that the user says there are."""
+    """The labels that the user says there are."""
     labels = _sorted(classes)
-    if len(labels) != 2:
-        raise ValueError(f"classes must name two labels, got {listed(labels)}.")
+    if len(labels) < 2:
+        raise ValueError(f"classes must name two labels or more, got {listed(labels)}.")
+    check_number_of_classes(labels)
     check_classes(labels)
     strange = ~np.isin(y, labels)
     if np.any(strange):
@@ -234,18 +236,25 @@ def _sorted(classes: Any) -> np.ndarray:
     return np.unique(np.asarray(label_column(classes)))
 
 
-def two_classes(y: np.ndarray) -> Classes:
-    """Any two distinct labels; one or three are an error that counts them."""
+def check_number_of_classes(labels: np.ndarray) -> None:
+    """So many different values are no classes."""
+    if len(labels) > MOST_CLASSES:
+        raise ValueError(
+            f"y holds {len(labels):,} different labels ({_some(labels)}), and {MOST_CLASSES:,} "
+            "classes are the most. Is the target a number? Then use GPRegressor."
+        )
+
+
+def found_classes(y: np.ndarray) -> Classes:
+    """All distinct labels; one alone is an error, and so are measurements."""
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind.startswith("continuous"):
-        raise ValueError(f"Unknown label type: {kind}. y must hold two classes, not measurements.")
-    labels, codes = np.unique(y, return_inverse=True)
-    if len(labels) > 2:
-        some = ", ".join(map(shown, labels[:5])) + (", ..." if len(labels) > 5 else "")
         raise ValueError(
-            f"Only binary classification is supported. The type of the target is {kind}: y holds "
-            f"{len(labels)} classes ({some})."
+            f"Unknown label type: {kind}. y must hold classes, not measurements. For those use "
+            "GPRegressor."
         )
+    labels, codes = np.unique(y, return_inverse=True)
+    check_number_of_classes(labels)
     if len(labels) < 2:
         raise ValueError(f"y holds 1 class ({shown(labels[0])}); two classes are needed to fit.")
     check_classes(labels)
@@ -253,27 +262,36 @@ def two_classes(y: np.ndarray) -> Classes:
 
 
 def listed(labels: np.ndarray) -> str:
-    """Labels as a message lists them."""
-    return f"[{', '.join(map(shown, labels))}]"
+    """Labels as a message lists them, the first few of many."""
+    return f"[{_some(labels, 10)}]"
+
+
+def _some(labels: np.ndarray, most: int = 5) -> str:
+    return ", ".join(map(shown, labels[:most])) + (", ..." if len(labels) > most else "")
 
 
 # --- labels that are read in pieces ---------------------------------------------------------------
 
 
 class LabelCodes:
-    """The labels seen so far. `allowed`, if given, are the only two there may be."""
+    """The labels seen so far; at most as many as `most`.
 
-    def __init__(self, target_name: str, allowed: np.ndarray | None) -> None:
-        self._target_name = target_name
+    allowed : the only labels there may be, if they are known.
+    """
+
+    def __init__(
+        self, target_name: str, allowed: np.ndarray | None, most: int = MOST_CLASSES
+    ) -> None:
+        self._target_name, self._most = target_name, most
         self._allowed = None if allowed is None else np.unique(allowed)
-        if self._allowed is not None and len(self._allowed) != 2:
-            raise ValueError(f"classes has to name two labels, not {len(self._allowed)}.")
+        if self._allowed is not None and len(self._allowed) < 2:
+            raise ValueError(f"classes has to name two labels or more, not {len(self._allowed)}.")
         self._seen: list[Any] = []
         self._dtypes: list[np.dtype] = []
 
     def codes(self, labels: np.ndarray, place: Place) -> np.ndarray:
-        """0 where a label is the first ever seen, 1 where it is the second."""
-        codes = np.full(len(labels), -1, np.int8)
+        """0 where a label is the first ever seen, 1 where it is the second, and so on."""
+        codes = np.full(len(labels), -1, np.int16)
         for code, label in enumerate(self._seen):
             codes[labels == label] = code
         while (unknown := codes < 0).any():
@@ -284,7 +302,7 @@ class LabelCodes:
         return codes
 
     def classes(self) -> np.ndarray:
-        """Both labels, sorted."""
+        """All labels, sorted."""
         if self._allowed is not None:
             return self._allowed
         if len(self._seen) < 2:
@@ -294,31 +312,40 @@ class LabelCodes:
         return labels
 
     def order(self) -> np.ndarray:
-        """Which class (0 or 1, sorted) each code stands for."""
-        first_is_larger = self._seen[0] == self.classes()[1]
-        return np.array([1, 0] if first_is_larger else [0, 1])
+        """Which class (its number among the sorted) each code stands for, unseen ones last."""
+        known = [plain(label) for label in self.classes()]
+        places = [known.index(label) for label in self._seen]
+        return np.array(places + [k for k in range(len(known)) if k not in places])
 
     def check_weights(self, class_totals: np.ndarray) -> None:
-        """Rows of weight zero do not count, so both classes need some weight."""
-        if self._allowed is None and (class_totals == 0.0).any():
+        """Rows of weight zero do not count, so two classes need some weight."""
+        if self._allowed is None and np.count_nonzero(class_totals) < 2:
             if not class_totals.any():
                 raise DataError("every row has weight 0: there is nothing to learn from.")
             raise self._only(self.classes()[int(np.argmax(class_totals))])
 
     def _admit(self, label: Any, dtype: np.dtype, place: Place) -> None:
         known = self._seen if self._allowed is None else list(self._allowed)
-        third = len(known) == 2 and label not in known
         mixed = bool(self._seen) and isinstance(label, str) != isinstance(self._seen[0], str)
-        if third or mixed:
-            others = " and ".join(shown(value) for value in known)
-            reason = "text and numbers mixed" if mixed and not third else "a third label"
+        if self._allowed is not None:
+            reason = None if label in known else "it is none of the known labels"
+        elif len(known) == self._most:
+            reason = self._too_many()
+        else:
+            reason = "text and numbers are mixed" if mixed else None
+        if reason is not None:
+            others = " and ".join(map(shown, known)) if len(known) <= 3 else _some(np.array(known))
             raise DataError(
                 f"{place}: {self._target_name} is {shown(label)}, but the other labels are "
-                f"{others}: {reason}. Only two classes can be told apart; leave out the others' "
-                f"rows or join classes.{place.note}"
+                f"{others}: {reason}. Leave such rows out or join classes.{place.note}"
             )
         self._seen.append(label)
         self._dtypes.append(dtype)
+
+    def _too_many(self) -> str:
+        if self._most == 2:
+            return "a third label, and only two classes can be told apart here"
+        return f"more than {self._most:,} classes. Is the target a number?"
 
     def _only(self, label: Any) -> DataError:
         return DataError(
@@ -336,7 +363,7 @@ def row_weights(
     """sample_weight times class_weight, both checked."""
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     check_not_negative(weights)
-    totals = np.bincount(classes.codes, weights, minlength=2)
+    totals = np.bincount(classes.codes, weights, minlength=len(classes.labels))
     weights = weights * class_factors(class_weight, classes.labels, totals)[classes.codes]
     if not classes.given and len(np.unique(classes.codes[weights > 0])) < 2:
         raise ValueError(
@@ -353,18 +380,19 @@ def check_not_negative(weights: Float[np.ndarray, " N"]) -> None:
 
 
 def class_factors(
-    class_weight: Any, labels: np.ndarray, totals: Float[np.ndarray, " 2"]
-) -> Float[np.ndarray, " 2"]:
+    class_weight: Any, labels: np.ndarray, totals: Float[np.ndarray, " C"]
+) -> Float[np.ndarray, " C"]:
     """What class_weight multiplies onto the rows of each class, whose total weights are given."""
     if class_weight is None:
-        return np.ones(2)
+        return np.ones(len(labels))
     if isinstance(class_weight, str) and class_weight == "balanced":
-        if np.any(totals == 0):
-            return np.ones(2)  # row_weights says what is wrong
-        return totals.sum() / (2.0 * totals)
+        counted = totals > 0  # a class without rows has nothing to balance
+        return np.where(
+            counted, totals.sum() / (counted.sum() * np.where(counted, totals, 1.0)), 1.0
+        )
     if not isinstance(class_weight, dict):
         raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
-    per_class = np.ones(2)
+    per_class = np.ones(len(labels))
     for label, factor in class_weight.items():
         named = [bool(label == known) for known in labels]  # not by hash: dates have units
         if not any(named):

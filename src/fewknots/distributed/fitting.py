@@ -99,7 +99,7 @@ class RowsOnCluster:
 
     def table(self, standardiser: Standardiser, encode: Encode) -> Table:
         """Workers standardise and encode by themselves."""
-        preparation = self._preparation(standardiser)
+        preparation = self._preparation(standardiser, encode)
         return Table(
             self.n_rows,
             lambda: self.survey.digest,
@@ -122,7 +122,7 @@ class RowsOnCluster:
         loaded = self.client.compute(sources)
         return [Group(*group) for group in zip(groups, loaded, strict=True)], keys
 
-    def _preparation(self, standardiser: Standardiser) -> workers.Preparation:
+    def _preparation(self, standardiser: Standardiser, encode: Encode) -> workers.Preparation:
         """How rows become rows to compute with, the same for every share."""
         block = rows_in_a_block(self.survey.n_rows)
         groups = [group.numbers for group in self.groups]
@@ -132,6 +132,7 @@ class RowsOnCluster:
             standardiser,
             self.survey.classes,
             self._factors,
+            encode,
             Shape.in_blocks(most, block),
             float(steady(self._factors @ self.survey.class_totals)),
             self._dtype.name,

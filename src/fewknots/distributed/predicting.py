@@ -50,7 +50,9 @@ def _like(estimator: Any, method: str) -> np.ndarray:
     """An example of the prediction for one row: its shape and dtype."""
     if method == "predict":
         return estimator.classes_[:1]
-    return np.zeros((1, 2) if "proba" in method else 1)
+    n_classes = len(estimator.classes_)
+    several = "proba" in method or n_classes > 2  # a decision of two classes is one number
+    return np.zeros((1, n_classes) if several else 1)
 
 
 def _of_block(X, estimator, method, names, block_info=None):

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from ..data.sources import Place
 from ..data.standardise import Moments
-from ..data.targets import LabelCodes
+from ..data.targets import MOST_CLASSES, LabelCodes
 from ..exceptions import DataError
 from ..training.held_rows import Span
 
@@ -40,16 +40,17 @@ class Survey(NamedTuple):
     n_features: int
     spans: tuple[Span, ...]  # of each partition
     classes: np.ndarray
-    class_totals: Float[np.ndarray, " 2"]
+    class_totals: Float[np.ndarray, " C"]
     class_moments: tuple[Moments, ...]
     digest: str
 
-    def moments(self, factors: Float[np.ndarray, " 2"]) -> Moments:
+    def moments(self, factors: Float[np.ndarray, " C"]) -> Moments:
         """Moments of all rows, with a weight factor for each class."""
-        total, other = (
+        total, *others = (
             m.times(float(factor)) for m, factor in zip(self.class_moments, factors, strict=True)
         )
-        total.merge(other)
+        for other in others:
+            total.merge(other)
         return total
 
 
@@ -65,7 +66,7 @@ def survey_partition(
         mine = codes.ravel() == code
         moments.append(Moments(X[first_rows[code]]))
         moments[-1].add(X[mine], weights[mine])
-    few = slice(0, 3)
+    few = slice(0, MOST_CLASSES + 1)  # one more than there may be: the error can name it
     return PartitionSurvey(
         number,
         len(X),
@@ -81,9 +82,9 @@ def joined(found: Sequence[PartitionSurvey]) -> Survey:
     """Merge the surveys of all partitions."""
     found = sorted(found, key=lambda survey: survey.number)
     codes = LabelCodes("y", None)
-    totals = np.zeros(2)
+    totals = np.zeros(MOST_CLASSES)  # by the label's code
     spans, first, digest = [], 0, 0
-    moments: dict[int, Moments] = {}  # by the label's code
+    moments: dict[int, Moments] = {}
     for part in found:
         spans.append(Span(first, part.n_rows))
         digest = (digest * pow(int(_RADIX), part.n_rows, _DIGITS) + part.digest) % _DIGITS

@@ -22,9 +22,9 @@ from ..data.tables import with_numeric_columns
 from ..data.targets import codes_of
 from ..exceptions import DataError
 from ..inference.sites import Rows
-from ..likelihoods import Bernoulli
 from ..numerics.precision import on_device, one_lapack_thread
 from ..training.held_rows import HeldRows, PartFound, Point, Shape, Subset, added, hold, sums_at
+from ..training.row_sources import Encode
 from .survey import PartitionSurvey, as_labels, survey_partition
 from .versions import Versions, check_here
 from .whole_blocks import Holding, Slice
@@ -44,7 +44,8 @@ class Preparation(NamedTuple):
 
     standardiser: Standardiser
     classes: np.ndarray
-    factors: Float[np.ndarray, " 2"]  # class weights
+    factors: Float[np.ndarray, " C"]  # class weights
+    encode: Encode
     shape: Shape
     total_weight: float
     dtype: str
@@ -145,7 +146,7 @@ def as_rows(share: Sequence[Partition], preparation: Preparation) -> Rows:
     X = np.concatenate([p.X for p in share])
     codes = np.concatenate([codes_of(p.labels, preparation.classes) for p in share])
     weights = np.concatenate([p.weights for p in share]) * preparation.factors[codes]
-    return Rows(preparation.standardiser(X), Bernoulli.encoded(codes), weights)
+    return Rows(preparation.standardiser(X), preparation.encode(codes), weights)
 
 
 def as_is(question: Question) -> Question:

@@ -112,8 +112,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         opened = open_source(source, *named)
         folder = Path(settings.checkpoint or tempfile.gettempdir())
         folder.mkdir(parents=True, exist_ok=True)
-        likelihood = settings.given_likelihood
-        encode = likelihood.encoded if likelihood.targets == "numbers" else None
+        numbers = settings.targets == "numbers"
+        encode = settings.starting_likelihood(None).encoded if numbers else None
         with Spool.written(opened, folder, encode=encode) as spool:
             rows = RowsOfStream(spool, settings.class_weight)
             return sequence.fit(settings, rows, context, warm)

@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
-from ..data.targets import known_classes, label_column, row_weights, two_classes
+from ..data.targets import found_classes, known_classes, label_column, row_weights
 from ..distributed.collections import is_dask
 from ..exceptions import ModelFileError
 from ..export import to_onnx
@@ -17,17 +17,19 @@ from ..files.container import shown
 from ..files.header_values import decode_array
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
-from ..likelihoods import LINKS, Bernoulli
+from ..likelihoods import LINKS, Bernoulli, Softmax
 from ..numerics.precision import on_device, resolve_dtype
 from ..training.row_sources import RowsInMemory
 from .streaming import StreamingFits
 
 
 class GPClassifier(ClassifierMixin, StreamingFits):
-    """Gaussian process classifier for two classes, held by a few inducing points.
+    """Gaussian process classifier for any number of classes, held by a few inducing points.
 
     The posterior over the latent function is summarised at M inducing points and fitted by
-    maximising a lower bound on the evidence (Hensman, Matthews & Ghahramani 2015, section 4).
+    maximising a lower bound on the evidence (Hensman, Matthews & Ghahramani 2015, section 4). Three
+    classes and more have a function each, with the same kernel and inducing points, all learned
+    together.
     Kernel parameters and the places of the inducing points are learned on the way. `method`
     chooses among all the methods the paper compares; docs/choosing-a-method.md says which when.
 
@@ -42,8 +44,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     ard : bool, default True
         One lengthscale per input. False: one for all inputs, in every part of the kernel; a
         single part can choose for itself, as in `RBF(ard=False)`.
-    likelihood : {"probit", "logit"}, default "probit"
-        The link between latent function and probability.
+    likelihood : {"auto", "probit", "logit", "softmax"}, default "auto"
+        How latent functions become probabilities. Two classes: "probit" or "logit" of one function.
+        Any number: "softmax" of as many functions, whose expectations are computed exactly, not
+        sampled. "auto": probit for two classes, softmax for more.
     method : str, default "auto"
         The inference method. Held by inducing points, O(NM²): "sparse_kl" (the paper's), "fitc_ep"
         (Generalized FITC), "sparse_mean_field", "two_stage", "ivm" (whose points are rows). Held by
@@ -52,7 +56,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         and fine structure. "auto": full_kl up to 300 rows unless inducing points are asked for,
         sparse_kl up to 2000. Above, sparse_kl and local compete on held-out rows and the better one
         stays, unless an argument was given that only one of them has; sparse_kl for streams and
-        Dask collections.
+        Dask collections. The softmax takes "sparse_kl" and "full_kl", and "auto" means those.
     method_options : dict or None, default None
         "ep", "fitc_ep": {"sweeps": "parallel" or "sequential"}. "mean_field",
         "sparse_mean_field": {"predictor": "gaussian" or "monte_carlo"}. "ivm": {"revisits": bool}.
@@ -136,7 +140,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     Attributes
     ----------
-    classes_ : array of shape (2,)
+    classes_ : array of shape (n_classes,), sorted
     n_features_in_ : int
     feature_names_in_ : array of str, if X had column names
     kernel_ : kernel with its learned parameters, in units of the standardised inputs
@@ -176,7 +180,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         kernel="rbf",
         *,
         ard=True,
-        likelihood="probit",
+        likelihood="auto",
         method="auto",
         method_options=None,
         n_inducing="auto",
@@ -262,7 +266,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):
         X, y = self._checked(X, label_column(y), reset)
-        found = two_classes(y) if classes is None else known_classes(y, classes)
+        found = found_classes(y) if classes is None else known_classes(y, classes)
         weights = row_weights(sample_weight, settings.class_weight, X, found)
         return RowsInMemory(X, found.codes, weights, self._names, found.labels)
 
@@ -285,18 +289,25 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         return np.exp(self.predict_log_proba(X))
 
     def decision_function(self, X: Any) -> Any:
-        """Above zero for `classes_[1]`: the probability p of it as Φ⁻¹(p), or log p/(1-p)."""
+        """Two classes: above zero for `classes_[1]`, its probability p as Φ⁻¹(p) or log p/(1-p).
+
+        More: a column for each class, log p; the largest is predicted.
+        """
         if is_dask(X):
             return self._lazily("decision_function", X)
+        check_is_fitted(self)
+        if len(self.classes_) > 2:
+            return self.predict_log_proba(X)
         with on_device(self.device):
             return prediction.decision(*self._at(X))
 
     def predict(self, X: Any) -> Any:
-        """The more probable class of each row."""
+        """The most probable class of each row."""
         if is_dask(X):
             return self._lazily("predict", X)
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(int)]
+        decision = self.decision_function(X)
+        best = (decision > 0).astype(int) if decision.ndim == 1 else np.argmax(decision, axis=1)
+        return self.classes_[best]
 
     def _lazily(self, method: str, X: Any) -> Any:
         from ..distributed.predicting import predicted  # here: it needs Dask
@@ -320,18 +331,19 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         to_onnx(self, path, dtype=dtype)
 
     def _targets_header(self, encode_array) -> dict[str, Any]:
-        return {"likelihood": self._likelihood.link, "classes": encode_array(self.classes_)}
+        likelihood = self._likelihood
+        name = likelihood.link if isinstance(likelihood, Bernoulli) else "softmax"
+        return {"likelihood": name, "classes": encode_array(self.classes_)}
 
     @staticmethod
     def _restored_targets(header: dict[str, Any], dtype: np.dtype, known: Any) -> dict[str, Any]:
-        if header["likelihood"] not in LINKS:
-            raise ModelFileError(f"unknown likelihood {shown(header['likelihood'])}.")
-        classes = decode_array(header["classes"])
-        if classes.shape != (2,) or classes[0] == classes[1]:
+        name, classes = header["likelihood"], decode_array(header["classes"])
+        if name not in (*LINKS, "softmax"):
+            raise ModelFileError(f"unknown likelihood {shown(name)}.")
+        if classes.ndim != 1 or len(classes) < 2 or np.any(classes[1:] <= classes[:-1]):
+            raise ModelFileError("its classes are not two or more, sorted.")
+        if name == "softmax":
+            return {"likelihood": Softmax(len(classes)), "classes": classes}
+        if len(classes) != 2:
             raise ModelFileError("its classes are not two.")
-        return {"likelihood": Bernoulli(header["likelihood"]), "classes": classes}
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+        return {"likelihood": Bernoulli(name), "classes": classes}

@@ -151,7 +151,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
             )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         check_not_negative(weights)
-        return RowsInMemory(X, settings.given_likelihood.encoded(y), weights, self._names)
+        return RowsInMemory(X, settings.starting_likelihood(None).encoded(y), weights, self._names)
 
     def _take_in(self, model: FittedModel) -> None:
         super()._take_in(model)

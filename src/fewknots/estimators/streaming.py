@@ -26,7 +26,7 @@ class StreamingFits(GPEstimator):
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None):
         """Learn from more rows, each taken to be new.
 
-        The first call fits to its rows; it needs `classes`, both labels there will ever be, and
+        The first call fits to its rows; it needs `classes`, all labels there will ever be, and
         should see enough rows to learn kernel and inducing points from. Every later call lets its
         rows inform the posterior of all rows before, and moves neither; with method="local" they
         join the rows in which neighbours are looked for. After `fit`, or `load`, every call is a
@@ -40,7 +40,7 @@ class StreamingFits(GPEstimator):
             )
         if not hasattr(self, "posterior_"):
             if classes is None:
-                raise ValueError("the first call of partial_fit needs classes, the two labels.")
+                raise ValueError("the first call of partial_fit needs classes, all the labels.")
             first = (X, y, sample_weight)
             return self._all_or_nothing(lambda context: self._fit(*first, context, classes))
         check_same_classes(classes, self.classes_)
@@ -63,7 +63,7 @@ class StreamingFits(GPEstimator):
 
         Reads and writes a block of rows at a time; the file appears when it is complete. Its
         columns: those of the source that `keep` names, "p_" and the label for each class, and
-        "prediction", the more probable label. Returns the number of rows.
+        "prediction", the most probable label. Returns the number of rows.
 
         source : as in `fit_stream`; a table needs the columns that the model was fitted to.
         """
@@ -94,7 +94,7 @@ class StreamingFits(GPEstimator):
 
         with on_device(self.device):
             try:
-                both = prediction.log_probabilities(
+                log_p = prediction.log_probabilities(
                     self._likelihood, self.posterior_, self._standardiser, block.X
                 )
             except OutOfReachError as error:
@@ -102,11 +102,11 @@ class StreamingFits(GPEstimator):
         columns: dict[str, Any] = {}
         if block.table is not None:
             columns = dict(zip(block.table.schema.names, block.table.columns, strict=True))
-        for label, log_p in zip(self.classes_, both, strict=True):
-            columns[f"p_{label}"] = pa.array(np.exp(log_p))
+        for label, column in zip(self.classes_, log_p, strict=True):
+            columns[f"p_{label}"] = pa.array(np.exp(column))
         try:
             labels = pa.array(self.classes_)
         except pa.ArrowNotImplementedError:  # dates by the year or the hour
             labels = pa.array(self.classes_.astype(str))
-        columns["prediction"] = labels.take(pa.array((both[1] > both[0]).astype(int)))
+        columns["prediction"] = labels.take(pa.array(np.argmax(log_p, axis=0)))
         return pa.table(columns)

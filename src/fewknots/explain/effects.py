@@ -80,7 +80,7 @@ def averaged(rows: UnnamedRows, one: Input, made_up: Float[np.ndarray, "V n F"])
     X = X.reshape(-1, sample.shape[1])
     probability = rows.classifier.predict_proba(X)[:, 1]
     mean, variance = rows.classifier.predict_latent(X)
-    link, width = _LINKS[rows.classifier.likelihood], _WIDTH * np.sqrt(variance)
+    link, width = _LINKS[rows.classifier._likelihood.link], _WIDTH * np.sqrt(variance)
     quantities = probability, link(mean - width), link(mean + width)
     return Band(*(q.reshape(len(made_up), -1).mean(axis=1) for q in quantities))
 

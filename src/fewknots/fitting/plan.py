@@ -159,6 +159,7 @@ def competes(settings: FitSettings, n_rows: int, where: str = "memory") -> bool:
     repeatable = isinstance(settings.random_state, int | np.integer)
     return (
         settings.targets == "classes"
+        and settings.likelihood != "softmax"  # which only one of them takes
         and where == "memory"
         and settings.method == "auto"
         and n_rows > FEWEST_ROWS_TO_COMPETE
@@ -217,6 +218,11 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
         raise ValueError(
             f"{name} is derived for likelihood={method.likelihoods[0]!r}, got "
             f"{settings.likelihood!r}. Use that, or another method."
+        )
+    if settings.likelihood == "softmax" and not method.several_latent:
+        raise ValueError(
+            f"{name} is for two classes and likelihood='probit' or 'logit'; for the softmax of "
+            "any number of classes use method='auto', 'sparse_kl' or 'full_kl'."
         )
     if method.chooses_rows and settings.inducing_points is not None:
         raise ValueError(

@@ -45,6 +45,7 @@ def fit(
     warm : an earlier fit to begin with.
     compete : whether methods may compete where the choice between them is open.
     """
+    settings = settings.for_classes(source.classes)
     if warm is not None:
         check_warm(warm, settings, source.n_features)
     if compete and isinstance(source, RowsInMemory) and competes(settings, source.n_counted):
@@ -107,7 +108,7 @@ def _standardiser(
 
 def _encoding(settings: FitSettings, source: RowSource) -> Encoding:
     """The likelihood to start from, and what it makes of the targets."""
-    likelihood, scaling = settings.given_likelihood, Standardiser.identity(1)
+    likelihood, scaling = settings.starting_likelihood(source.classes), Standardiser.identity(1)
     if likelihood.targets == "classes":
         return Encoding(likelihood, likelihood.encoded)
     assert isinstance(source, RowsInMemory | RowsOfStream)  # clusters learn classes only

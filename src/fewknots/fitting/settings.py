@@ -5,7 +5,7 @@ what to pass instead.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import Any
@@ -14,9 +14,10 @@ import numpy as np
 
 from .. import inducing
 from ..data.targets import shown
-from ..likelihoods import LINKS, Bernoulli, Gaussian, Likelihood
+from ..likelihoods import LINKS, Bernoulli, Gaussian, Likelihood, Softmax
 from .methods import METHODS, optimizers
 
+CLASS_LIKELIHOODS = ("auto", *LINKS, "softmax")
 _SWITCHES = (
     *("ard", "learn_kernel", "learn_inducing", "store_rows", "standardize"),
     *("resume", "warm_start", "learn_noise"),
@@ -82,17 +83,32 @@ class FitSettings:
         """What the estimator could be made of."""
         return {name: getattr(self, name) for name in self.names}
 
-    @property
-    def given_likelihood(self) -> Likelihood:
-        """The likelihood as the user gave it."""
+    def for_classes(self, classes: np.ndarray | None) -> "FitSettings":
+        """The same once the classes are known: "auto" is probit for two of them, else softmax."""
+        if classes is None:
+            return self
+        several = len(classes) > 2
+        if self.likelihood == "auto":
+            return replace(self, likelihood="softmax" if several else "probit")
+        if several and self.likelihood in LINKS:
+            raise ValueError(
+                f"likelihood={self.likelihood!r} is for two classes, and y holds {len(classes)}. "
+                "Use likelihood='softmax', or 'auto'."
+            )
+        return self
+
+    def starting_likelihood(self, classes: np.ndarray | None) -> Likelihood:
+        """The likelihood as the user gave it, for these classes or for numbers."""
         if not isinstance(self.likelihood, str):
             return self.likelihood
-        return Bernoulli(self.likelihood) if self.likelihood in LINKS else Gaussian(self.noise)
+        if self.likelihood in LINKS:
+            return Bernoulli(self.likelihood)
+        return Gaussian(self.noise) if classes is None else Softmax(len(classes))
 
     @property
     def likelihood_name(self) -> str:
-        """By which a method can say that it is derived for it."""
-        given = self.likelihood
+        """By which a method can say that it is derived for it; of two classes if none are known."""
+        given = "probit" if self.likelihood == "auto" else self.likelihood
         return given if isinstance(given, str) else type(given).__name__.lower()
 
     @property
@@ -133,7 +149,7 @@ def _check(targets: str, given: Any) -> None:
 
 def _check_likelihood(targets: str, likelihood: Any) -> None:
     if targets == "classes":
-        one_of("likelihood", likelihood, LINKS)
+        one_of("likelihood", likelihood, CLASS_LIKELIHOODS)
     elif not isinstance(likelihood, Likelihood):
         one_of("likelihood", likelihood, ("gaussian",))
     elif likelihood.targets != targets:

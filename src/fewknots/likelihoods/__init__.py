@@ -7,8 +7,13 @@ from ..numerics.fields import positive, setting
 from .base import Expectations, Likelihood, Pointwise, Tilted
 from .bernoulli import LINKS, Bernoulli
 from .gaussian import Gaussian
+from .softmax import Softmax
 
-LIKELIHOODS: dict[str, type[Likelihood]] = {"bernoulli": Bernoulli, "gaussian": Gaussian}
+LIKELIHOODS: dict[str, type[Likelihood]] = {
+    "bernoulli": Bernoulli,
+    "gaussian": Gaussian,
+    "softmax": Softmax,
+}
 
 __all__ = [
     "LIKELIHOODS",
@@ -18,6 +23,7 @@ __all__ = [
     "Gaussian",
     "Likelihood",
     "Pointwise",
+    "Softmax",
     "Tilted",
     "positive",
     "setting",

@@ -77,7 +77,6 @@ class Tilted(NamedTuple):
 class Likelihood:
     """Base of all likelihoods."""
 
-    n_latent: ClassVar[int] = 1
     targets: ClassVar[Literal["classes", "numbers"]] = "numbers"
     any_scale: ClassVar[bool] = False  # y may be shifted and scaled, and f with it
     roles: ClassVar[dict[str, Role]]
@@ -89,6 +88,11 @@ class Likelihood:
         cls.roles = roles_of(cls)
         leaves = tuple(name for name, role in cls.roles.items() if isinstance(role, Positive))
         pytrees.register(cls, leaves, tuple(name for name in cls.roles if name not in leaves))
+
+    @property
+    def n_latent(self) -> int:
+        """How many latent functions there are."""
+        return 1
 
     # --- targets ----------------------------------------------------------------------------------
 
@@ -148,7 +152,10 @@ class Likelihood:
     def decision(
         self, mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Float[Array, " N"]:
-        """Of two classes: above zero for the second, on a scale of the likelihood's choice."""
+        """Above zero for the second of two classes, on a scale of the likelihood's choice.
+
+        Asked of likelihoods with one latent function; with several, log probabilities decide.
+        """
         raise NotImplementedError(self._lacks("decision"))
 
     def moments(

@@ -123,7 +123,7 @@ def _numbers(evidence: Evidence) -> Markup:
     entries: dict[str, str] = {
         "Kernel": formula(classifier.kernel_),
         **{name: short(value) for name, value in global_parameters(classifier.kernel_).items()},
-        "Likelihood": f"Bernoulli, {classifier.likelihood} link",
+        "Likelihood": f"Bernoulli, {classifier._likelihood.link} link",
         "Method": f"{classifier.method_}, held by {held_by(classifier)}",
         "Classes": " and ".join(evidence.labels) + "; probabilities are of the second",
         "Inputs": f"{len(evidence.rows.names):,}, {_standardised(classifier)}",

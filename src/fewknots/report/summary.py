@@ -44,7 +44,7 @@ def task(evidence: Evidence) -> Markup:
         positive,
         f". {evidence.checked_on} The model is a Gaussian process held by {held_by(classifier)}",
         _learned_from(evidence),
-        f" ({classifier.method_}, {classifier.likelihood} link).",
+        f" ({classifier.method_}, {classifier._likelihood.link} link).",
         class_="task",
     )
 

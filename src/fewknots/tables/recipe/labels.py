@@ -17,7 +17,7 @@ from ...data.cells import is_gap, labels
 from ...data.row_checks import missing_value
 from ...data.sources import Place
 from ...data.table_columns import label_kind
-from ...data.targets import LabelCodes, codes_of
+from ...data.targets import LabelCodes
 from ...exceptions import DataError, ModelFileError
 from .header import field
 from .profile import ColumnProfile
@@ -52,7 +52,7 @@ class Labels:
         codes.codes(np.where(absent, known[0], texts), place)  # for its errors
         reason = f"column {self.target!r} has no label"
         reasons = dict.fromkeys(map(int, np.flatnonzero(absent)), reason)
-        return codes_of(texts, known), reasons
+        return (texts == known[1]).astype(np.int64), reasons
 
     def header(self) -> dict[str, Any]:
         """The labels as JSON."""
@@ -75,7 +75,7 @@ class LabelLearner:
 
     def __init__(self, target: str) -> None:
         self._target = target
-        self._codes = LabelCodes(f"column {target!r}", None)
+        self._codes = LabelCodes(f"column {target!r}", None, most=2)
         self._values: dict[str, Label] = {}
         self._counts: Counter[str] = Counter()
 
