@@ -173,8 +173,11 @@ def test_one_label_is_not_enough(tmp_path):
         assert spool.classes.tolist() == ["a", "b"]
         assert spool.take(np.arange(4))[1].tolist() == [1, 1, 1, 1]
         assert spool.class_totals.tolist() == [0, 4]
-    with pytest.raises(ValueError, match="two labels, not 3"):
-        spool_of(tmp_path, X, y, classes=np.array(["a", "b", "c"]))
+    with pytest.raises(ValueError, match="two labels or more, not 1"):
+        spool_of(tmp_path, X, y, classes=np.array(["b", "b"]))
+    with spool_of(tmp_path, X, y, classes=np.array(["c", "b", "a"])) as spool:
+        assert spool.take(np.arange(4))[1].tolist() == [0, 1, 1, 1]
+        assert spool.class_totals.tolist() == [1, 3, 0]
 
 
 def test_a_source_without_labels(tmp_path):

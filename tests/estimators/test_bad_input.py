@@ -31,7 +31,10 @@ def with_value(X, value):
         (lambda X, y: (X[:0], y[:0]), "Found array with 0 sample"),
         (lambda X, y: (X[:, :0], y), r"0 feature\(s\)"),
         (lambda X, y: (X, np.zeros(80)), r"y holds 1 class \(.*0.*\); two classes are needed"),
-        (lambda X, y: (X, np.arange(80) % 3), r"Only binary classification .* y holds 3 classes"),
+        (
+            lambda X, y: (np.repeat(X, 20, axis=0), np.arange(1600)),
+            "y holds 1,600 different labels .* Is the target a number",
+        ),
         (lambda X, y: (X, X[:, 0]), "Unknown label type: continuous"),
         (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
         (lambda X, y: (X[0], y), "Expected 2D array"),

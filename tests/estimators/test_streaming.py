@@ -132,11 +132,11 @@ def test_a_prediction_that_fails_leaves_nothing(files, streamed, tmp_path):
 def test_bad_rows_leave_the_old_model_and_no_scratch_file(streamed, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    rows = pa.table({"a": [1.0, 2.0, 3.0], "late": ["x", "y", "z"]})
-    pq.write_table(rows, tmp_path / "three.parquet")
+    rows = pa.table({"a": [1.0, 2.0, 3.0], "late": ["x", "x", "x"]})
+    pq.write_table(rows, tmp_path / "one.parquet")
     before = streamed.posterior_
-    with pytest.raises(DataError, match="a third label"):
-        streamed.fit_stream(tmp_path / "three.parquet", "late")
+    with pytest.raises(DataError, match="is 'x' in every row that counts"):
+        streamed.fit_stream(tmp_path / "one.parquet", "late")
     assert streamed.posterior_ is before
     assert [path.name for path in tmp_path.iterdir()] == ["three.parquet"]
 

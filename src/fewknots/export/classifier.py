@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..files.container import replacing
+from ..likelihoods import Bernoulli
 from ..numerics.precision import computing_in
 from ..posterior import GaussianPosterior, MixturePosterior
 from ..version import __version__
@@ -43,6 +44,11 @@ def write(
         raise ValueError(
             f"method={classifier.method_!r} looks up neighbours among its rows, which is no ONNX "
             "graph. Export a fit by method='sparse_kl', or serve this one with fewknots."
+        )
+    if not isinstance(classifier._likelihood, Bernoulli):
+        raise ValueError(
+            f"ONNX graphs are for two classes and a probit or logit link so far, and this is a "
+            f"softmax of {len(classifier.classes_)} classes. Serve it with fewknots."
         )
     graph = Graph()
     if recipe is None:

@@ -43,7 +43,9 @@ class FitPlan(NamedTuple):
         return cls(method, iterations=plan.steps, plan=plan)
 
 
-def choose_plan(settings: FitSettings, n_rows: int, where: str = "memory") -> FitPlan:
+def choose_plan(
+    settings: FitSettings, n_rows: int, where: str = "memory", n_latent: int = 1
+) -> FitPlan:
     """The way that the settings ask for, or the best for so many rows that are kept there."""
     name = settings.method
     if name == "auto":
@@ -52,7 +54,7 @@ def choose_plan(settings: FitSettings, n_rows: int, where: str = "memory") -> Fi
     _check_method(method, settings)
     if method.looks_up_neighbours:
         return FitPlan.after(method, _local_plan(settings, n_rows, where))
-    optimizer = _optimizer_in_steps(method, settings.optimizer, n_rows, where)
+    optimizer = _optimizer_in_steps(method, settings.optimizer, n_rows * n_latent, where)
     if optimizer is not None:
         n_points = count_points(settings, n_rows)
         asked = settings.batch_size, settings.max_iter, settings.max_time
@@ -94,7 +96,10 @@ def _full_batch_plan(method: AnyMethod, settings: FitSettings, n_rows: int) -> F
 
 
 def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: int, where: str) -> str | None:
-    """The optimizer that sees some rows at a time, or all in rounds; None for full batch."""
+    """The optimizer that sees some rows at a time, or all in rounds; None for full batch.
+
+    n_rows : a row with several latent functions counts several times.
+    """
     listed = ", ".join(map(repr, STOCHASTIC))
     if where == "cluster":
         if not method.sums_rows or optimizer not in ("auto", ROUNDS, *STOCHASTIC):
@@ -209,6 +214,11 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
             f"{name} holds rows of X in the fitted model, which store_rows=False "
             "does not allow. Use method='auto' or 'sparse_kl', or store_rows=True."
         )
+    if settings.likelihood == "softmax" and not method.several_latent:
+        raise ValueError(
+            f"{name} is for two classes and likelihood='probit' or 'logit'; for the softmax of "
+            "any number of classes use method='auto', 'sparse_kl' or 'full_kl'."
+        )
     if method.likelihoods is not None and settings.likelihood_name not in method.likelihoods:
         if settings.targets == "numbers":
             raise ValueError(
@@ -218,11 +228,6 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
         raise ValueError(
             f"{name} is derived for likelihood={method.likelihoods[0]!r}, got "
             f"{settings.likelihood!r}. Use that, or another method."
-        )
-    if settings.likelihood == "softmax" and not method.several_latent:
-        raise ValueError(
-            f"{name} is for two classes and likelihood='probit' or 'logit'; for the softmax of "
-            "any number of classes use method='auto', 'sparse_kl' or 'full_kl'."
         )
     if method.chooses_rows and settings.inducing_points is not None:
         raise ValueError(

@@ -50,9 +50,10 @@ def fit(
         check_warm(warm, settings, source.n_features)
     if compete and isinstance(source, RowsInMemory) and competes(settings, source.n_counted):
         return Contest(fit, settings, source, context).winner()
-    fit_plan = choose_plan(settings, source.n_rows, source.where)
+    n_latent = settings.starting_likelihood(source.classes).n_latent
+    fit_plan = choose_plan(settings, source.n_rows, source.where, n_latent)
     if warm is not None:
-        check_warm_method(warm, fit_plan.method)
+        check_warm_method(warm, fit_plan.method, n_latent)
     if isinstance(source, RowsInMemory):
         source = _rows_to_train_on(source, fit_plan)
     warn_of_constant_columns(source.extremes, source.feature_names)

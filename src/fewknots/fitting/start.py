@@ -50,8 +50,14 @@ def check_warm(warm: FittedModel, settings: FitSettings, n_features: int) -> Non
         )
 
 
-def check_warm_method(warm: FittedModel, method: AnyMethod) -> None:
-    """What a local fit knows is of no use to another method's inducing points."""
+def check_warm_method(warm: FittedModel, method: AnyMethod, n_latent: int) -> None:
+    """What a local fit knows is of no use to another method's inducing points, and so on."""
+    if warm.likelihood.n_latent != n_latent:
+        raise ValueError(
+            f"warm_start=True continues a fit with {warm.likelihood.n_latent} latent functions, "
+            f"but these classes and this likelihood need {n_latent}. Set warm_start=False to begin "
+            "anew."
+        )
     if CLASSIFICATION[warm.method].looks_up_neighbours and not method.looks_up_neighbours:
         raise ValueError(
             f"warm_start=True continues a fit by method={warm.method!r}, but method is "

@@ -16,7 +16,11 @@ solve, and is what turns 40 damped passes into 10 on the image data.
 Since the slope does not mention b, any b makes a valid Newton-like step for the mean; the
 linear term is g = wα + bμ with the *new* b, so damping b does not slow the mean.
 
-Of several latent functions each takes its own step, as if the others stood still.
+Of several latent functions each takes its own step, as if the others stood still. Where only their
+differences matter (`shift_invariant`, the softmax), their slopes add up to zero at the optimum, and
+so do their means. But each site has a curvature of its own, and against those the common part of
+the means would fade only slowly, over hundreds of passes. So a step leaves it out: no row's term
+changes, and the divergence from the prior falls.
 
 A step that lowers the objective is not taken: its size is halved and tried again from the old
 sites. So the objective never falls, and the loop ends when an accepted step gains less than
@@ -30,7 +34,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from ..likelihoods import Expectations
+from ..likelihoods import Expectations, Likelihood
 from .rules import Seen
 from .sites import Belief, Rows, Sites
 
@@ -51,6 +55,9 @@ class Prior(Protocol):
 @runtime_checkable
 class Rule(Protocol):
     """What the solver asks of a rule."""
+
+    @property
+    def likelihood(self) -> Likelihood: ...
 
     def look(self, belief: Belief, sites: Sites, rows: Rows) -> Seen: ...
 
@@ -109,7 +116,7 @@ def solve_sites(
         )
         return AscentState(
             best,
-            _step(best, step, damping),
+            _step(best, step, damping, rule.likelihood.shift_invariant),
             step,
             jnp.where(accepted, gain, jnp.inf),
             damping,
@@ -130,11 +137,13 @@ def solve_sites(
     return last.best._replace(solved=~improving(last))
 
 
-def _step(now: Solution, step, damping) -> Sites:
+def _step(now: Solution, step, damping, centred: bool) -> Sites:
     """From the present sites towards their targets; `step` = 1 is the (damped) full step."""
     sites, mean, terms = now.sites, now.belief.mean, now.terms
     precision = sites.precision + step * damping * (terms.curvature - sites.precision)
     slope = sites.linear - sites.precision * mean  # what the present sites say α is
+    if centred:
+        mean, slope = (part - jnp.mean(part, axis=0) for part in (mean, slope))
     slope = slope + step * (terms.slope - slope)
     return Sites(precision, slope + precision * mean)
 

@@ -79,6 +79,7 @@ class Likelihood:
 
     targets: ClassVar[Literal["classes", "numbers"]] = "numbers"
     any_scale: ClassVar[bool] = False  # y may be shifted and scaled, and f with it
+    shift_invariant: ClassVar[bool] = False  # only differences of latent functions matter
     roles: ClassVar[dict[str, Role]]
 
     def __init_subclass__(cls, **options: Any) -> None:

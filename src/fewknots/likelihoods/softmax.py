@@ -26,6 +26,7 @@ class Softmax(Likelihood):
     """`n_classes` classes, each with a latent function; y is the code of the class."""
 
     targets: ClassVar = "classes"
+    shift_invariant: ClassVar = True
     n_classes: int = setting(3)
 
     @property

@@ -91,10 +91,11 @@ _RULES = {
         *(0.60, 0.30, 4.8, 6.5, 4.8, 6.0, 5.6, 24, 0.60, 0.30, 4.0, -16, 8, -11.0, 1.5)
     ),
 }
-# On a CPU a few rows at a time, one value of s after the other, stay in the cache; a GPU wants more
-# work at once.
+# On a CPU a few rows at a time stay in the cache; a GPU wants more work at once. Few numbers are
+# computed for several s at once, so that calling the programs costs less than running them.
 _ROWS_AT_ONCE = {"cpu": 128, "gpu": 2**30}
-_STEPS_AT_ONCE = {"cpu": 1, "gpu": 8}
+_NUMBERS_AT_ONCE = {"cpu": 2**12, "gpu": 2**19}
+_MOST_STEPS_AT_ONCE = 16
 _UNROLLED = 8
 
 
@@ -249,7 +250,7 @@ def _summed_at_once(add, tails, start, given, mean, variance) -> Any:
     last = jnp.max(mean + rule.above * sd, axis=0) + rule.far
     count = jnp.ceil((last - first) / step)
     rest = 1.0 / -jnp.expm1(-step)  # 1 + e^{-step} + e^{-2 step} + ...
-    at_once = for_platform(_STEPS_AT_ONCE)
+    at_once = max(1, min(for_platform(_NUMBERS_AT_ONCE) // mean.size, _MOST_STEPS_AT_ONCE))
     distribution = _distribution(sd, rule, tails)
 
     def some(i, totals):
@@ -270,13 +271,20 @@ def _distribution(
     """The map from m - s to F and its derivatives."""
     is_wide = sd > _WIDE
     narrow, wide = _narrow(jnp.minimum(sd, _WIDE), rule), _wide(jnp.maximum(sd, _WIDE), rule, tails)
-    kind = jnp.where(jnp.all(is_wide), 2, jnp.where(jnp.any(is_wide), 1, 0))
+    some_narrow, some_wide = jnp.any(~is_wide), jnp.any(is_wide)
 
-    def both(ahead: Float[Array, "S C N"]) -> _Noisy:
-        pairs = zip(wide(ahead), narrow(ahead), strict=True)
+    def of(ahead: Float[Array, "S C N"]) -> _Noisy:
+        def none(ahead: Float[Array, "S C N"]) -> _Noisy:
+            return _Noisy(*(jnp.zeros_like(ahead),) * 5)
+
+        pairs = zip(
+            lax.cond(some_wide, wide, none, ahead),
+            lax.cond(some_narrow, narrow, none, ahead),
+            strict=True,
+        )
         return _Noisy(*(jnp.where(is_wide, w, n) for w, n in pairs))
 
-    return lambda ahead: lax.switch(kind, [narrow, both, wide], ahead)
+    return of
 
 
 def _narrow(sd: Float[Array, "C N"], rule: _Rule) -> Callable[[Float[Array, "S C N"]], _Noisy]:

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from ..data.row_draw import some_rows
 from ..explain import Importance, Input, UnnamedRows, importance, inputs_of, without_names
-from ..explain.unnamed_rows import check_kind
+from ..explain.unnamed_rows import check_kind, check_rows
 from .comparison import Comparison, compare_with_best
 from .labels import IN_A_CELL, IN_A_SENTENCE, shortened
 
@@ -81,6 +81,7 @@ def gather(
     """Predict for all rows, and compute the latent function for some thousands of them."""
     check_kind(classifier)
     rows = without_names(classifier, X, feature_names)
+    check_rows(rows)
     truth = _positive(classifier.classes_, y, len(rows.X))
     if raw is not None and len(raw) != len(rows.X):
         raise ValueError(f"rows has {len(raw)} rows, X has {len(rows.X)}: they must be the same.")

@@ -1,0 +1,202 @@
+"""Three classes and more, everywhere that two are taken."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from fewknots import GPClassifier, explain, load, report
+
+NAMES = np.array(["ant", "bee", "cat"])
+
+
+def rows(n=150, seed=0):
+    """Three sectors of a plane, with some noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    angle = np.arctan2(X[:, 1], X[:, 0]) + 0.3 * rng.normal(size=n)
+    return X, NAMES[((angle + np.pi) // (2.0 * np.pi / 3.0)).astype(int) % 3]
+
+
+def quick(**arguments):
+    settings = {"n_inducing": 12, "tol": 1e-3, "random_state": 0}
+    return GPClassifier(**settings | arguments)
+
+
+def at_once(**arguments):
+    """Only q is fitted."""
+    return quick(learn_kernel=False, learn_inducing=False, **arguments)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return quick().fit(*rows())
+
+
+def test_shapes_and_probabilities(fitted):
+    X, y = rows(60, seed=1)
+    p = fitted.predict_proba(X)
+    assert p.shape == (60, 3)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_array_equal(fitted.classes_, NAMES)
+    np.testing.assert_array_equal(fitted.predict(X), NAMES[p.argmax(axis=1)])
+    assert fitted.decision_function(X).shape == (60, 3)
+    mean, variance = fitted.predict_latent(X)
+    assert mean.shape == variance.shape == (60, 3)
+    assert fitted.score(X, y) > 0.8
+    assert fitted.likelihood == "auto"
+
+
+def test_far_rows_have_finite_log_probabilities(fitted):
+    log_p = fitted.predict_log_proba(np.array([[1e6, -1e6], [0.0, 0.0]]))
+    assert np.all(np.isfinite(log_p))
+
+
+def test_names_of_classes_do_not_matter():
+    X, y = rows()
+    renamed = np.array(["z", "m", "a"])[np.searchsorted(NAMES, y)]  # in the opposite order
+    same = {"inducing_points": X[:12], "tol": 1e-10}
+    p, q = at_once(**same).fit(X, y), at_once(**same).fit(X, renamed)
+    np.testing.assert_allclose(p.predict_proba(X), q.predict_proba(X)[:, ::-1], atol=1e-8)
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs", "natural_gradient", "adam", "rounds"])
+def test_every_trainer_reaches_the_bound(fitted, optimizer):
+    """The same inducing points and kernel, so that only q is to be found."""
+    X, y = rows()
+    given = {
+        "kernel": fitted.kernel_,
+        "inducing_points": fitted.inducing_points_,
+        "learn_kernel": False,
+        "learn_inducing": False,
+        "optimizer": optimizer,
+    }
+    if optimizer in ("natural_gradient", "adam"):
+        given |= {"batch_size": 150, "max_iter": 600, "dtype": "float64"}
+    other = quick(**given).fit(X, y)
+    slow = optimizer == "adam"
+    assert other.log_evidence_ == pytest.approx(fitted.log_evidence_, abs=2.0 if slow else 0.1)
+    difference = np.abs(other.predict_proba(X) - fitted.predict_proba(X))
+    assert difference.max() < (0.1 if slow else 0.02)
+
+
+def test_gradient_of_the_bound():
+    """Kernel and inducing points, against finite differences."""
+    X, y = rows(40)
+    clf = at_once(inducing_points=X[:5], tol=1e-10)
+    found = clf.fit(X, y)
+    Z, kernel = found.inducing_points_, found.kernel_
+
+    def bound(Z, lengthscale):
+        given = {"inducing_points": Z, "kernel": replace(kernel, lengthscale=lengthscale)}
+        return clf.set_params(**given).fit(X, y).log_evidence_
+
+    gradient, lengthscale = found.evidence_gradient_, np.asarray(kernel.lengthscale)
+    step = 1e-4
+    move = np.zeros_like(Z)
+    move[2, 1] = step
+    by_Z = (bound(Z + move, lengthscale) - bound(Z - move, lengthscale)) / (2.0 * step)
+    assert gradient.inducing_points[2, 1] == pytest.approx(by_Z, abs=1e-4)
+    factor = np.array([np.exp(step), 1.0])
+    by_log = (bound(Z, lengthscale * factor) - bound(Z, lengthscale / factor)) / (2.0 * step)
+    assert gradient.kernel.lengthscale[0] == pytest.approx(by_log, abs=1e-4)
+
+
+def test_the_softmax_of_two_classes_is_close_to_the_logit():
+    """The difference of two functions has twice the variance of one.
+
+    q of the softmax is independent between the two, so its bound is lower, and not by much.
+    """
+    X, y = rows()
+    y = y == "ant"
+    softmax = at_once(inducing_points=X[:15], likelihood="softmax").fit(X, y)
+    doubled = replace(softmax.kernel_, variance=2.0 * softmax.kernel_.variance)
+    logit = at_once(kernel=doubled, inducing_points=X[:15], likelihood="logit").fit(X, y)
+    assert softmax.log_evidence_ < logit.log_evidence_
+    assert softmax.log_evidence_ == pytest.approx(logit.log_evidence_, abs=3.0)
+    np.testing.assert_allclose(softmax.predict_proba(X), logit.predict_proba(X), atol=0.05)
+
+
+def test_weights_count_rows():
+    X, y = rows(60)
+    twice = at_once(inducing_points=X[:6]).fit(X, y, sample_weight=np.full(60, 2.0))
+    repeated = at_once(inducing_points=X[:6]).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    np.testing.assert_allclose(twice.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+
+
+def test_class_weights_move_probabilities(fitted):
+    X, y = rows()
+    heavy = quick(class_weight={"bee": 5.0}).fit(X, y)
+    assert heavy.predict_proba(X)[:, 1].mean() > fitted.predict_proba(X)[:, 1].mean()
+    at_once(class_weight="balanced").fit(X, y)
+
+
+def test_a_model_file_holds_it(fitted, tmp_path):
+    X, _ = rows(20, seed=2)
+    fitted.save(tmp_path / "m.fewknots")
+    again = load(tmp_path / "m.fewknots")
+    np.testing.assert_array_equal(again.classes_, NAMES)
+    np.testing.assert_array_equal(again.predict_log_proba(X), fitted.predict_log_proba(X))
+
+
+def test_streams(tmp_path):
+    X, y = rows(400)
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "animal": y})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=100)
+    clf = quick(max_iter=300).fit_stream(tmp_path / "rows.parquet", "animal")
+    np.testing.assert_array_equal(clf.classes_, NAMES)
+    assert clf.score(pd.DataFrame(X, columns=["a", "b"]), y) > 0.8
+    clf.predict_stream(tmp_path / "rows.parquet", tmp_path / "scored.parquet", keep=["animal"])
+    scored = pq.read_table(tmp_path / "scored.parquet").to_pandas()
+    assert list(scored) == ["animal", "p_ant", "p_bee", "p_cat", "prediction"]
+    np.testing.assert_array_equal(
+        scored["prediction"], clf.predict(pd.DataFrame(X, columns=["a", "b"]))
+    )
+
+
+def test_rows_that_come_later():
+    X, y = rows()
+    clf = quick(max_iter=200, optimizer="natural_gradient")
+    clf.partial_fit(X[:100], y[:100], classes=[*NAMES, "dog"])
+    before = clf.predict_proba(X)
+    assert before.shape == (150, 4)
+    clf.partial_fit(X[100:], y[100:])
+    assert clf.score(X, y) > 0.8
+    assert np.abs(clf.predict_proba(X) - before).max() > 1e-3
+
+
+@pytest.mark.parametrize("method", ["ep", "laplace", "local", "ivm", "two_stage", "mean_field"])
+def test_methods_for_two_classes_say_so(method):
+    with pytest.raises(ValueError, match=f"method='{method}' is for two classes"):
+        quick(method=method, n_inducing="auto").fit(*rows(30))
+
+
+def test_what_is_for_two_classes_says_so(fitted, tmp_path):
+    X, y = rows(30)
+    with pytest.raises(ValueError, match="likelihood='logit' is for two classes, and y holds 3"):
+        quick(likelihood="logit").fit(X, y)
+    with pytest.raises(ValueError, match="two classes"):
+        fitted.to_onnx(tmp_path / "m.onnx")
+    with pytest.raises(ValueError, match="for two classes so far, and the classifier has 3"):
+        explain.effect(explain.without_names(fitted, X), 0)
+    with pytest.raises(ValueError, match="for two classes so far, and the classifier has 3"):
+        report.write_report(tmp_path / "page.html", fitted, X, y)
+
+
+def test_a_warm_start_with_other_classes_is_refused():
+    X, y = rows(60)
+    clf = at_once(warm_start=True).fit(X, y == "ant")
+    with pytest.raises(ValueError, match=r"1 latent functions, but .* need 3"):
+        clf.fit(X, y)
+    assert len(clf.classes_) == 2
+
+
+def test_a_class_with_one_row():
+    X, y = rows(60)
+    y = np.where(np.arange(60) == 7, "owl", y)
+    p = at_once().fit(X, y).predict_proba(X)
+    assert p.shape == (60, 4)
+    assert np.all(np.isfinite(p))
