@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 import fewknots
-from fewknots.data.hold_out import HashSplit
-from fewknots.data.raw_files import RawFiles
+from fewknots.data.row_draw import HashSplit
+from fewknots.data.table_files import RawFiles
 from fewknots.tables.dask_arrays import as_arrays, row_ranges
 from fewknots.tables.rows import TableReader
 from fewknots.tables.rows_to_score import held_out_rows

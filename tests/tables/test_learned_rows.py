@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewknots import ModelFileError
-from fewknots.data.row_prints import RowPrints
+from fewknots.data.row_draw import RowPrints
 from fewknots.tables.learned_rows import LearnedRows, LearnedRowsCounter
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ import typer
 from .running import say
 
 if TYPE_CHECKING:
-    from ..data.raw_files import RawFiles
+    from ..data.table_files import RawFiles
     from ..tables.recipe.profile import ColumnProfile
     from ..tables.survey import Survey
 

@@ -153,7 +153,7 @@ def command(
     import sys
 
     from ..data.csv_dialect import CsvOptions
-    from ..data.standard_input import as_files
+    from ..data.table_paths import as_files
     from ..estimators import GPClassifier
     from ..fitting.settings import one_of
     from ..kernels import as_kernel

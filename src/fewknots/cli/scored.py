@@ -30,7 +30,7 @@ def rows_to_score(
 ) -> "Iterator[RowsToScore]":
     """Rows of the sources that are new to the model; without sources, the fit's held-out rows."""
     from ..data.csv_dialect import CsvOptions
-    from ..data.standard_input import as_files
+    from ..data.table_paths import as_files
     from ..tables.rows_to_score import held_out_rows, new_rows
 
     written = CsvOptions.checked(asked.separator, asked.decimal, asked.encoding)

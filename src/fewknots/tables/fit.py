@@ -15,8 +15,8 @@ from jaxtyping import Float
 
 from ..data.blocks import row_slices
 from ..data.csv_dialect import CsvOptions
-from ..data.hold_out import HashSplit
-from ..data.raw_files import RawFiles
+from ..data.row_draw import HashSplit
+from ..data.table_files import RawFiles
 from ..estimators import GPClassifier
 from ..exceptions import CheckpointWarning, warn
 from ..extras import missing

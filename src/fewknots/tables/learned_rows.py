@@ -1,6 +1,6 @@
 """Recognises the rows that a model learned from, without storing these rows.
 
-A model stores a fingerprint of each row (data/row_prints.py) and how often the row occurred. Rows
+A model stores a fingerprint of each row (data/row_draw.py) and how often the row occurred. Rows
 given later are compared as multisets: if k equal rows are given and the model learned from m of
 them, k - m are new. So in the table of a fit exactly the held-out rows are new.
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, UInt64
 
-from ..data.row_prints import KEY_BYTES, RowPrints, with_other_label, without_label
+from ..data.row_draw import KEY_BYTES, RowPrints, with_other_label, without_label
 from ..exceptions import ModelFileError
 from ..files.container import Arrays
 from .recipe.header import field, finite

@@ -17,8 +17,8 @@ from jaxtyping import Float
 
 from ..data.csv_dialect import CsvOptions
 from ..data.iterator_source import arrow_table
-from ..data.raw_files import RawFiles
 from ..data.sources import Place
+from ..data.table_files import RawFiles
 from ..estimators import GPClassifier, saved_model
 from ..exceptions import ModelFileError
 from ..files import model_format

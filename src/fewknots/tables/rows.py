@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from ..data.hold_out import HashSplit
-from ..data.raw_files import RawFiles
 from ..data.row_checks import check_weights
+from ..data.row_draw import HashSplit
 from ..data.sources import Place
+from ..data.table_files import RawFiles
 from .learned_rows import LearnedRowsCounter
 from .recipe import Labels, Recipe
 from .recipe.numbers import as_numbers

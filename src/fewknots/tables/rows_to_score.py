@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool
 
-from ..data.hold_out import HashSplit
+from ..data.row_draw import HashSplit
 from ..exceptions import DataError, ModelFileError
 from .learned_rows import LearnedRowsCounter
 from .model import TableModel, TableRows

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from ..data.raw_files import RawFiles
+from ..data.table_files import RawFiles
 from ..exceptions import DataError
 from .recipe import Labels, Recipe, RecipeLearner
 from .recipe.columns import CHOICES

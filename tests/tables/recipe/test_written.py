@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from fewknots.data.csv_dialect import CsvOptions
-from fewknots.data.raw_files import RawFiles
+from fewknots.data.table_files import RawFiles
 from fewknots.exceptions import DataError
 from fewknots.tables.recipe import Recipe
 from fewknots.tables.survey import NoProgress, Task, survey
