@@ -86,7 +86,7 @@ def steps_that_diverge(folder):
 
 def a_small_table_to_go_on_with(folder):
     from fewknots.tables.fit import RunOptions, fit_files
-    from fewknots.tables.survey import Task
+    from fewknots.tables.reading import Task
 
     path = folder / "t.csv"
     columns = {"a": X[:, 0], "b": X[:, 1], "y": np.where(y, "yes", "no")}

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .inputs import check_model, check_sources
-from .models import load_table_model
+from .inputs import Reading, check_model, check_sources, facts, load_table_model, rows_to_score
 from .options import (
     AllRows,
     Debug,
@@ -18,7 +17,6 @@ from .options import (
     Strict,
 )
 from .output import ReadingLine, print_json, say_left_out, score_table, verdict
-from .scored import Reading, facts, rows_to_score
 
 if TYPE_CHECKING:
     from ..tables.model import TableModel

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .contents import contents_in_words
-from .inputs import check_model, check_sources
-from .models import load_table_model
+from .inputs import Reading, check_model, check_sources, facts, load_table_model, rows_to_score
+from .inspect import contents_in_words
 from .options import (
     AllRows,
     Debug,
@@ -20,7 +19,6 @@ from .options import (
     Strict,
 )
 from .output import ReadingLine, check_destination, print_json, say_left_out
-from .scored import Reading, facts, rows_to_score
 
 if TYPE_CHECKING:
     from ..tables.model import TableModel

@@ -14,7 +14,7 @@ import dask.array as da
 import numpy as np
 
 from ..data.row_draw import HashSplit
-from .rows import TableReader
+from .reading import TableReader
 
 _LEAST_ROWS = 1000  # in a range; fewer rows are not worth a task
 

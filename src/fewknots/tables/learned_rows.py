@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, UInt64
 from ..data.row_draw import KEY_BYTES, RowPrints, with_other_label, without_label
 from ..exceptions import ModelFileError
 from ..files.container import Arrays
-from .recipe.header import field, finite
+from ..files.model_format import field, finite
 
 MOST_PRINTS = 2**20
 _BUFFERED = 2**22  # number of entries at which equal ones are merged

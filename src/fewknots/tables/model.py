@@ -24,10 +24,10 @@ from ..exceptions import ModelFileError
 from ..files import model_format
 from ..files.container import Arrays, Header
 from ..files.header_values import KnownClasses
+from ..files.model_format import field
 from .baselines import Baselines
 from .learned_rows import LearnedRows
 from .recipe import Labels, Recipe
-from .recipe.header import field
 from .recipe.reasons import Reasons, joined, refuse
 
 _BASELINES, _LEARNED = "baselines.", "learned_rows."

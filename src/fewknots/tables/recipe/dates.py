@@ -19,7 +19,7 @@ from ...data import cells
 from ...data.cells import MICROSECONDS_A_DAY, Read
 from ...data.sources import Place
 from ...exceptions import DataError, ModelFileError
-from .header import field, finite, flag, optional, text, texts
+from ...files.model_format import field, finite, flag, optional, text, texts
 from .profile import Holds
 from .reasons import Reasons, missing, not_a, refuse_other_cells
 

@@ -19,7 +19,7 @@ from ...data.sources import Place
 from ...data.table_columns import label_kind
 from ...data.targets import LabelCodes, codes_of
 from ...exceptions import DataError, ModelFileError
-from .header import field
+from ...files.model_format import field
 from .profile import ColumnProfile
 from .reasons import Reasons
 

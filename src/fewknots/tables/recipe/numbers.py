@@ -19,7 +19,7 @@ from ...data.row_checks import check_features
 from ...data.sources import Place
 from ...data.tables import LARGEST_VALUE
 from ...exceptions import DataError
-from .header import field, finite, flag, optional
+from ...files.model_format import field, finite, flag, optional
 from .profile import Holds
 from .reasons import Reasons, missing, not_a, refuse_other_cells
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from ...data.sources import Place
 from ...exceptions import DataError
-from .header import field, texts
+from ...files.model_format import field, texts
 from .profile import Holds
 from .reasons import Reasons
 
