@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..numerics import pytrees
+from ..numerics import fields as pytrees
 from ..numerics.fields import (
     Positive,
     Role,

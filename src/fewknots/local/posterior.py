@@ -17,9 +17,8 @@ from ..data.blocks import map_blocks
 from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..likelihoods import Bernoulli, Likelihood
-from ..numerics.device_copy import KeepsDeviceCopy
 from ..numerics.linalg import one_batch_of_solves
-from ..numerics.precision import computing_in, for_platform, one_lapack_thread
+from ..numerics.precision import KeepsDeviceCopy, computing_in, for_platform, one_lapack_thread
 from ..posterior import Then, as_they_are
 from ..reach import check_finite
 from .model import LocalModel, latent
