@@ -19,7 +19,7 @@ from fewknots.exceptions import (
     InputWarning,
     NumericalWarning,
 )
-from fewknots.training.run_state import RunState
+from fewknots.training.loop import RunState
 
 SOURCES = Path(fewknots.__file__).parent
 RNG = np.random.default_rng(0)

@@ -2,9 +2,11 @@
 
 scikit-learn converts tables (NumPy, pandas, polars, pyarrow) to arrays, but its errors do not say
 which column is wrong and what to do. So columns are checked here before. Some messages begin like
-those of scikit-learn and NumPy, because scikit-learn's estimator checks expect these texts.
+those of scikit-learn and NumPy, because scikit-learn's estimator checks expect these texts. Tables
+of Dask, which are not in memory, are recognised without importing Dask.
 """
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -177,3 +179,13 @@ def merge_equal_rows(
     table, weights = table[order], weights[present][order]
     starts = np.flatnonzero(np.append(True, np.any(table[1:] != table[:-1], axis=1)))
     return table[starts, :-1], table[starts, -1], np.add.reduceat(weights, starts)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask array or dataframe. If it is, Dask has been imported already."""
+    return "dask" in sys.modules and hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
+
+
+def is_dataframe(X: Any) -> bool:
+    """Whether a Dask collection has named columns."""
+    return hasattr(X, "columns") and hasattr(X, "map_partitions")

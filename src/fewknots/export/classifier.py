@@ -9,16 +9,19 @@ product of a float32 model, if the rounding is harmless (`_dtype_of_product`).
 
 import json
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
 
+from ..data.standardise import Standardiser
 from ..files.container import replacing
+from ..inference.method import Capabilities
+from ..kernels import Kernel
+from ..likelihoods import Bernoulli
 from ..numerics.precision import computing_in
 from ..posterior import GaussianPosterior, MixturePosterior
 from ..version import __version__
-from .fitted_classifier import FittedClassifier
 from .graph import Graph, Tensor, side_by_side, square
 from .kernels import Inputs, check_hooks
 from .links import probabilities
@@ -30,6 +33,20 @@ ROWS = "rows"  # name of the free dimension
 # Largest error of a probability, at the inducing points, from a product in float32. At other rows
 # the error may be several times as large, and we promise 1e-5.
 _MOST_ROUNDED = 1e-6
+
+
+@runtime_checkable
+class FittedClassifier(Protocol):
+    """A `GPClassifier` after its fit."""
+
+    classes_: np.ndarray
+    kernel_: Kernel
+    method_: str
+    n_features_in_: int
+    posterior_: Any  # a Gaussian or a mixture of Gaussians can be exported
+    _standardiser: Standardiser
+    _method: type[Capabilities]
+    _likelihood: Bernoulli
 
 
 def write(
