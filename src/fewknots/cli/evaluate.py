@@ -4,17 +4,22 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .inputs import Reading, check_model, check_sources, facts, load_table_model, rows_to_score
-from .options import (
+from .inputs import (
     AllRows,
     Debug,
     Decimal,
     Encoding,
     Json,
     Model,
+    Reading,
     Separator,
     SomeSources,
     Strict,
+    check_model,
+    check_sources,
+    facts,
+    load_table_model,
+    rows_to_score,
 )
 from .output import ReadingLine, print_json, say_left_out, score_table, verdict
 

@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .inputs import check_model, command_without_rows
-from .options import Debug, Json, Model
+from .inputs import Debug, Json, Model, check_model, command_without_rows
 from .output import check_destination, print_json
 
 Out = Annotated[

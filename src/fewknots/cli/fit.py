@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import check_sources, relative_paths, task_options
+from .inputs import (
+    Debug,
+    Decimal,
+    Encoding,
+    Json,
+    Separator,
+    Sources,
+    check_sources,
+    relative_paths,
+    task_options,
+)
 from .inspect import contents_in_words, method_in_words, stored_rows
-from .options import Debug, Decimal, Encoding, Json, Separator, Sources
 from .output import (
     ColumnReport,
     ReadingLine,

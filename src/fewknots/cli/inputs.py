@@ -1,4 +1,4 @@
-"""What commands read: model files, tables, the files of a fit, the rows to score.
+"""What commands take: shared options, model files, tables, the files of a fit, the rows to score.
 
 JAX, scikit-learn and pyarrow take seconds to import, and a mistyped name should be reported at
 once: so `check_model` and `check_sources` come before anything else.
@@ -15,7 +15,9 @@ from contextlib import contextmanager
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
 
 from ..data.table_paths import STANDARD_INPUT, paths_of
 
@@ -24,6 +26,64 @@ if TYPE_CHECKING:
     from ..tables.model import TableModel
     from ..tables.rows_to_score import RowsToScore
 
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="A model file that 'fewknots fit' wrote.", show_default=False
+    ),
+]
+Sources = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE",
+        help="CSV, TSV, Parquet or Arrow files, a folder or a pattern of them, or - for standard "
+        "input.",
+        show_default=False,
+    ),
+]
+SomeSources = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SOURCE]",
+        help="Labelled rows: files, a folder or a pattern, or - for standard input. Without any: "
+        "the rows that were held out at the fit, read again from its files.",
+        show_default=False,
+    ),
+]
+AllRows = Annotated[
+    bool, typer.Option("--all-rows", help="Score also the rows that the model learned from.")
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="What separates the fields of a CSV: one character, or tab. By default recognised.",
+        show_default=False,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        help="The decimal mark, . or , (or point, comma). By default recognised.",
+        show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        help="The encoding of a CSV, such as utf-8, utf-16, latin-1. By default recognised.",
+        show_default=False,
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse files that have a row which cannot be scored."),
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print JSON on standard output, for other programs.")
+]
+Debug = Annotated[
+    bool, typer.Option("--debug", help="Show where an error comes from (its traceback).")
+]
 # Arguments of `fit` that do not change what is to be learned: places, method, output.
 _NOT_TASK_OPTIONS = frozenset(
     ("sources", "target", "method", "no_rows", "out", "checkpoint", "resume", "as_json", "debug")

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .inputs import check_model
-from .options import Debug, Json, Model
+from .inputs import Debug, Json, Model, check_model
 from .output import print_json, score_table
 
 if TYPE_CHECKING:

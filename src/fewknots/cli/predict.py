@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import check_model, check_sources, load_table_model
-from .options import Debug, Decimal, Encoding, Json, Model, Separator, Sources, Strict
+from .inputs import (
+    Debug,
+    Decimal,
+    Encoding,
+    Json,
+    Model,
+    Separator,
+    Sources,
+    Strict,
+    check_model,
+    check_sources,
+    load_table_model,
+)
 from .output import ReadingLine, check_destination, print_json
 from .running import say
 

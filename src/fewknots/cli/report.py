@@ -5,19 +5,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import Reading, check_model, check_sources, facts, load_table_model, rows_to_score
-from .inspect import contents_in_words
-from .options import (
+from .inputs import (
     AllRows,
     Debug,
     Decimal,
     Encoding,
     Json,
     Model,
+    Reading,
     Separator,
     SomeSources,
     Strict,
+    check_model,
+    check_sources,
+    facts,
+    load_table_model,
+    rows_to_score,
 )
+from .inspect import contents_in_words
 from .output import ReadingLine, check_destination, print_json, say_left_out
 
 if TYPE_CHECKING:

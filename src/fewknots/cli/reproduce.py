@@ -18,9 +18,8 @@ from ..datasets import available
 from ..exceptions import DatasetError
 from ..extras import missing
 from ..paper import EXPERIMENTS
-from ..paper.experiment import Choice, Experiment, Options
+from ..paper.experiment import Choice, Experiment, Options, RunProgress
 from ..paper.folder import default_folder, reproduce
-from ..paper.runner import RunProgress
 from .running import Command, Group, exit_code_of_interruption
 
 app = typer.Typer(cls=Group, help="Run one of the paper's experiments again.", add_completion=False)

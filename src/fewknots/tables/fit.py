@@ -24,9 +24,8 @@ from ..fitting.plan import choose_plan
 from ..scoring import difference_interval, row_nlp, scores
 from ..stopping import TimeLimit, listening
 from ..version import __version__
-from .baselines import LOGISTIC, Baselines
 from .learned_rows import LearnedRowsCounter
-from .model import TableModel
+from .model import LOGISTIC, Baselines, TableModel
 from .reading import NoProgress, NumberedRows, ReadingProgress, Survey, TableReader, Task, survey
 
 MOST_ROWS_IN_MEMORY = 1_000_000
