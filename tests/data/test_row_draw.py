@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from fewknots.data.row_draw import GAMMA, HashSplit, RowPrints, in_share, mixed, some_rows
+from fewknots.data.row_draw import GAMMA, HashSplit, in_share, mixed, some_rows
+from fewknots.tables.learned_rows import RowPrints
 from fewknots.training.held_rows import Subset
 
 

@@ -7,7 +7,7 @@ of Dask, which are not in memory, are recognised without importing Dask.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -137,8 +137,8 @@ def check_magnitude(X: np.ndarray, names: np.ndarray | None) -> None:
         return
     row, column = np.unravel_index(np.argmax(np.abs(X)), X.shape)
     raise ValueError(
-        f"{_column(int(column), names)} of X holds {X[row, column]:g} in row {row}, too large to "
-        f"compute with: the limit is {LARGEST_VALUE:g}. Rescale that column."
+        f"{column_name(int(column), names)} of X holds {X[row, column]:g} in row {row}, too large "
+        f"to compute with: the limit is {LARGEST_VALUE:g}. Rescale that column."
     )
 
 
@@ -154,13 +154,14 @@ def warn_of_constant_columns(X: np.ndarray, names: np.ndarray | None) -> None:
             "probabilities will be those of the classes in y."
         )
     else:
-        listed = ", ".join(_column(int(column), names) for column in constant[:5])
+        listed = ", ".join(column_name(int(column), names) for column in constant[:5])
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         message = f"{listed}{more} of X never changes and says nothing about y."
     warn(message, InputWarning)
 
 
-def _column(index: int, names: np.ndarray | None) -> str:
+def column_name(index: int, names: Sequence[object] | np.ndarray | None) -> str:
+    """A column in messages: its name, or its number if it has no name."""
     return f"column {index}" if names is None else f"column {names[index]!r}"
 
 

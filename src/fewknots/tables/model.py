@@ -22,6 +22,7 @@ from scipy.special import expit
 
 from ..data.csv_dialect import CsvOptions
 from ..data.iterator_source import arrow_table
+from ..data.row_checks import Reasons, joined, refuse
 from ..data.sources import Place
 from ..data.table_files import RawFiles
 from ..estimators import GPClassifier, saved_model
@@ -32,7 +33,6 @@ from ..files.header_values import KnownClasses
 from ..files.model_format import field
 from .learned_rows import LearnedRows
 from .recipe import Labels, Recipe
-from .recipe.reasons import Reasons, joined, refuse
 
 MAJORITY, LOGISTIC = "majority class", "logistic regression"
 _ITERATIONS = 1000

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from ..data.row_checks import check_weights
+from ..data.row_checks import check_weights, not_a, refuse
 from ..data.row_draw import HashSplit
 from ..data.sources import Place
 from ..data.table_files import RawFiles
@@ -24,7 +24,6 @@ from .recipe.columns import CHOICES
 from .recipe.labels import LabelLearner
 from .recipe.numbers import as_numbers
 from .recipe.profile import AS_SAID, SKIPPED, ColumnProfile
-from .recipe.reasons import not_a, refuse
 
 SKIP = "skip"
 KINDS = (*CHOICES, SKIP)

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from ...data import cells
 from ...data.cells import is_text
+from ...data.row_checks import Reasons
 from ...data.sources import ROWS_IN_A_BLOCK, Place
 from .dates import Date, DateLearner
 from .numbers import Flag, Number, NumberLearner
 from .profile import Holds
-from .reasons import Reasons
 from .texts import Text, TextLearner
 
 _MOSTLY = 0.9

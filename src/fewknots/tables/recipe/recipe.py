@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...data.row_checks import Reasons, joined, refuse
 from ...data.sources import Place
 from ...data.table_columns import check_presence
 from ...exceptions import DataError, ModelFileError
 from ...files.model_format import field
 from .columns import KINDS, Column, Learner, learner_for
 from .profile import SKIPPED, ColumnProfile, suspicions
-from .reasons import Reasons, joined, refuse
 
 MOST_FEATURES = 10_000
 _SHOWN = 5
