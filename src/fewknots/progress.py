@@ -82,7 +82,7 @@ class Reporter:
         self._interruption = Interruption() if interruption is None else interruption
         self._as_estimator = as_estimator
         self._max_iter = max_iter
-        self._line = new_line() if verbose else None
+        self._line = (NotebookLine() if _in_notebook() else TerminalLine()) if verbose else None
 
     def __call__(
         self,
@@ -231,11 +231,6 @@ class _ModelInCallback:
                 "what it returns."
             )
         return self.as_estimator(self.so_far())
-
-
-def new_line() -> "TerminalLine | NotebookLine":
-    """A line for the place where this runs: terminal or notebook."""
-    return NotebookLine() if _in_notebook() else TerminalLine()
 
 
 def _in_notebook() -> bool:

@@ -19,14 +19,7 @@ from .inputs import (
     task_options,
 )
 from .inspect import contents_in_words, method_in_words, stored_rows
-from .output import (
-    ColumnReport,
-    ReadingLine,
-    check_destination,
-    print_json,
-    score_table,
-    verdict,
-)
+from .output import ColumnReport, ReadingLine, check_destination, print_json, score_table, verdict
 from .running import exit_code_of_interruption, say
 
 if TYPE_CHECKING:
