@@ -6,10 +6,17 @@ field, a null in Parquet and a NaN in an array.
 A recipe converts what it can: it returns *reasons* for the rows that it cannot convert to numbers,
 as texts for the user, and encodes the others. A caller that needs all rows, such as a fit, raises
 the first reason as an error.
+
+Predictions for rows so far away that numbers overflow are refused, with the row's number.
+A kernel that grows with its inputs, such as linear * linear, leaves the range of its dtype at rows
+of 1e80 and more (in float32 long before). No limit on inputs alone would be right for every kernel,
+so the result is looked at: a mean, variance or probability that is no finite number is an error.
+Kernels that fall to zero with the distance need none, and keep giving their prior.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -25,6 +32,8 @@ Reasons = dict[int, str]  # key: the number of the row in the current piece
 
 _MOST_SHOWN = 60  # characters of a cell
 _EXAMPLES = {"number": "", "date": " such as 2024-12-31 or 2024-12-31 23:59"}
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 def check_features(X: np.ndarray, names: Sequence[object] | None, place: Place) -> None:
@@ -130,3 +139,42 @@ def refuse_other_cells(reasons: Reasons, name: str, place: Place) -> None:
 def _shown(cell: "pa.Scalar") -> str:
     text = str(cell.as_py())
     return repr(text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "...")
+
+
+class OutOfReachError(DataError):
+    """The first row of those given for which there is no finite prediction."""
+
+    def __init__(self, row: int, dtype: np.dtype, where: str | None = None) -> None:
+        self.row, self.dtype = row, dtype
+        wider = ", or fit with dtype='float64'" if dtype == np.float32 else ""
+        super().__init__(
+            f"{f'row {row} of X' if where is None else where} is so far from the rows of the fit "
+            f"that the kernel overflows {dtype.name} there. Correct the row or leave it out{wider}."
+        )
+
+    def at(self, place: Any) -> "OutOfReachError":
+        """The same error where rows are known by their place in a source."""
+        return OutOfReachError(self.row, self.dtype, str(place.row(self.row)))
+
+
+def refusing_overflow(predict: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Give only finite numbers. The function's last arguments are posterior, standardiser, X."""
+
+    @wraps(predict)
+    def guarded(*arguments: _P.args, **options: _P.kwargs) -> _R:
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = predict(*arguments, **options)
+        posterior: Any = arguments[-3]
+        check_finite(found if isinstance(found, tuple) else (found,), posterior.points.dtype)
+        return found
+
+    return guarded
+
+
+def check_finite(columns: tuple[Any, ...], dtype: np.dtype) -> None:
+    """Refuse predictions with anything but finite numbers in them; rows are their last axis."""
+    for column in columns:
+        finite = np.isfinite(column)
+        finite = finite.all(axis=tuple(range(finite.ndim - 1)))
+        if not finite.all():
+            raise OutOfReachError(int(np.argmin(finite)), dtype)

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
 from .. import prediction
+from ..data.row_checks import check_finite
 from ..data.tables import LARGEST_VALUE
 from ..data.targets import check_not_negative, one_column, shown
 from ..exceptions import ModelFileError
@@ -17,7 +18,6 @@ from ..files.header_values import KnownClasses, decode_likelihood, encode_likeli
 from ..fitting.job import FittedModel
 from ..likelihoods import Gaussian
 from ..numerics.precision import on_device
-from ..reach import check_finite
 from ..training.row_sources import RowsInMemory
 from .base import GPEstimator
 
