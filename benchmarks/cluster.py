@@ -14,7 +14,7 @@ scheduling    t0 for the client's and scheduler's turns, t1 for each worker's ta
 compute       8 n M² flops and the kernel's n M D, and M³ for Kmm, at the worker's rate
 transfer      parameters out, from worker to worker, and sums back: at each of the tree's levels,
               depth = ceil(log8 of the number of shares), a worker takes in eight of them, each
-              two integers for every number (training/exact_sums.py)
+              two integers for every number (training/held_rows.py)
 
 t0, t1, a, b, c come from `measure`; bandwidth and latency are those of the network at hand: 1 GB/s
 and 1 ms for processes on one machine, 10 Gbit/s and 1 ms on paper.
@@ -35,8 +35,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 from fewknots import GPClassifier, datasets
 from fewknots.data.standardise import Standardiser
-from fewknots.distributed.collections import pieces
-from fewknots.distributed.fitting import ClusterRows
+from fewknots.distributed.fitting import ClusterRows, pieces
 from fewknots.distributed.rounds import FAN_IN
 from fewknots.inference.sites import WhitenedGaussian
 from fewknots.kernels import RBF

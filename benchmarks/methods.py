@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from fewknots import GPClassifier, datasets
-from fewknots.fitting.methods import CLASSIFICATION
+from fewknots.fitting.settings import CLASSIFICATION
 
 SPARSE = ("sparse_kl", "fitc_ep", "sparse_mean_field", "two_stage", "ivm")
 TABLE = ("thyroid", "heart", "banana", "diabetes")

@@ -4,7 +4,8 @@
 
 Each way runs in a process of its own. Of all functions of the package that are called, in the
 order of their first calls: how many files they are in, how many they are, and how often the next
-one is in another file. Importing a module is not a call.
+one is in another file. Importing a module is not a call, nor is what runs while it is imported:
+class bodies and decorators.
 """
 
 import itertools
@@ -125,10 +126,21 @@ class Walk:
         code = frame.f_code
         if code in self._known:
             return
-        inside = code.co_filename.startswith(self._root) and code.co_name != "<module>"
+        inside = code.co_filename.startswith(self._root)
+        if inside and self._imports(frame):
+            return  # and not known yet: a fit may call it later
         self._known[code] = inside
         if inside:
             self.steps.append((code.co_filename.removeprefix(self._root), code.co_qualname))
+
+    def _imports(self, frame):
+        """Whether the frame is a module of the package being imported, or below one."""
+        while frame is not None:
+            code = frame.f_code
+            if code.co_name == "<module>" and code.co_filename.startswith(self._root):
+                return True
+            frame = frame.f_back
+        return False
 
     def told(self):
         files = [file for file, _ in self.steps]

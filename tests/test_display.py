@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from fewknots import display
+from fewknots import progress
 
 jupyter_client = pytest.importorskip("jupyter_client")
 
@@ -67,4 +67,4 @@ def test_it_is_one_line_that_is_replaced(outputs):
 
 
 def test_outside_of_a_kernel_it_is_a_terminal():
-    assert not display._in_notebook()
+    assert not progress._in_notebook()

@@ -10,7 +10,7 @@ import pytest
 
 from fewknots import GPClassifier, ModelFileError, load
 from fewknots.explain import kernel_relevance, without_names
-from fewknots.fitting.methods import CLASSIFICATION, FULL_BATCH
+from fewknots.fitting.settings import CLASSIFICATION, FULL_BATCH
 from fewknots.report.hyperparameters import global_parameters, per_input
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"

@@ -19,7 +19,7 @@ from fewknots.exceptions import (
     InputWarning,
     NumericalWarning,
 )
-from fewknots.training.run_state import RunState
+from fewknots.training.loop import RunState
 
 SOURCES = Path(fewknots.__file__).parent
 RNG = np.random.default_rng(0)
@@ -86,7 +86,7 @@ def steps_that_diverge(folder):
 
 def a_small_table_to_go_on_with(folder):
     from fewknots.tables.fit import RunOptions, fit_files
-    from fewknots.tables.survey import Task
+    from fewknots.tables.reading import Task
 
     path = folder / "t.csv"
     columns = {"a": X[:, 0], "b": X[:, 1], "y": np.where(y, "yes", "no")}

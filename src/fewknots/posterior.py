@@ -34,10 +34,9 @@ from jaxtyping import Array, Float
 from .data.blocks import map_blocks
 from .kernels import Kernel
 from .numerics.arrays import AnyArray
-from .numerics.device_copy import KeepsDeviceCopy
 from .numerics.elementary import not_below_zero
 from .numerics.linalg import one_by_one
-from .numerics.precision import compiled, computing_in, for_platform
+from .numerics.precision import KeepsDeviceCopy, compiled, computing_in, for_platform
 
 # What it costs to call a compiled function, in rows: a GPU does thousands in that time.
 _CALL = {"cpu": 32, "gpu": 8192}

@@ -11,11 +11,11 @@ from jaxtyping import Float
 from scipy.special import ndtri_exp
 
 from .data.blocks import row_slices
+from .data.row_checks import refusing_overflow
 from .data.standardise import Standardiser
 from .likelihoods import Bernoulli, Likelihood
 from .numerics.precision import compiled, computing_in
 from .posterior import MixturePosterior, Posterior, Then
-from .reach import refusing_overflow
 
 # Rows standardised at a time: many blocks' worth, and still a small copy.
 _SLICE = 65536

@@ -2,8 +2,13 @@
 
 The reporter also tells the fit when to stop: because a callback asks for it, because the time is
 over, or because of Ctrl-C (stopping.py).
+
+The line is updated while the fit runs, on a terminal or in a notebook cell. In a notebook rich
+needs ipywidgets, and asks the user to install them. So there the line is plain text, which IPython
+can update without them.
 """
 
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -12,9 +17,10 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from .display import new_line
 from .stopping import Interruption, TimeLimit
 
+_COMPILING = "compiling"
+_BETWEEN_UPDATES = 0.2  # seconds; each update is a message to the browser
 Callback = Callable[["Progress"], object]
 
 
@@ -76,7 +82,7 @@ class Reporter:
         self._interruption = Interruption() if interruption is None else interruption
         self._as_estimator = as_estimator
         self._max_iter = max_iter
-        self._line = new_line() if verbose else None
+        self._line = (NotebookLine() if _in_notebook() else TerminalLine()) if verbose else None
 
     def __call__(
         self,
@@ -225,3 +231,67 @@ class _ModelInCallback:
                 "what it returns."
             )
         return self.as_estimator(self.so_far())
+
+
+def _in_notebook() -> bool:
+    """Whether this runs in a notebook kernel; IPython on a terminal counts as a terminal."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return hasattr(shell, "kernel")
+
+
+class TerminalLine:
+    """Text and a progress bar on standard error."""
+
+    def __init__(self) -> None:
+        from rich.console import Console  # imported here because only a verbose fit needs it
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            BarColumn(bar_width=10),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+        )
+
+    def start(self) -> None:
+        """Show that the fit has started."""
+        self._bar.start()
+        self._task = self._bar.add_task("fitting", total=1.0, state=_COMPILING)
+
+    def show(self, state: str, share: float) -> None:
+        """Show the state of the fit; `share` of it is done."""
+        self._bar.update(self._task, completed=share, state=state)
+
+    def stop(self) -> None:
+        """Stop updating; the last text stays."""
+        self._bar.stop()
+
+
+class NotebookLine:
+    """Text in the output of a cell."""
+
+    def start(self) -> None:
+        """Show that the fit has started."""
+        from IPython.display import display
+
+        self._started = self._shown = time.monotonic()
+        self._text = _COMPILING
+        self._handle: Any = display(self._content(), raw=True, display_id=True)
+
+    def show(self, state: str, share: float) -> None:
+        """Show the state of the fit; `share` of it is done."""
+        self._text = f"{min(share, 1.0):.0%}: {state}"
+        if time.monotonic() - self._shown >= _BETWEEN_UPDATES:
+            self._update()
+
+    def stop(self) -> None:
+        """Stop updating; the last text stays."""
+        self._update()
+
+    def _update(self) -> None:
+        self._shown = time.monotonic()
+        self._handle.update(self._content(), raw=True)
+
+    def _content(self) -> dict[str, str]:
+        return {"text/plain": f"{self._text}, {time.monotonic() - self._started:.0f} s"}

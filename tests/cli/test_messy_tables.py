@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from fewknots import load
-from fewknots.cli.columns import column_table
+from fewknots.cli.output import column_table
 from fewknots.tables.recipe.profile import ColumnProfile
 
 from ..flights_table import flights

@@ -159,7 +159,7 @@ def test_the_files_of_the_fit_move_with_the_model(fewknots, fitted, tmp_path):
 def test_files_that_changed_are_refused(fewknots, fitted, tmp_path, change):
     shutil.copy(fitted / "m.fewknots", tmp_path / "m.fewknots")
     table, model = pd.read_csv(fitted / "flights.csv"), load(fitted / "m.fewknots")
-    from fewknots.data.hold_out import HashSplit
+    from fewknots.data.row_draw import HashSplit
 
     held = HashSplit(0.1, 4).drawn(0, 400)
     assert held.sum() == model.about["hold_out"]["rows"]

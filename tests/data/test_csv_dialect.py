@@ -11,11 +11,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from fewknots.data.csv_dialect import CsvOptions, Dialect, dialect_of, recognised
-from fewknots.data.csv_lines import line_of_row
-from fewknots.data.csv_writer import CsvWriter
-from fewknots.data.raw_files import RawFiles
+from fewknots.data.csv_dialect import CsvOptions, Dialect, dialect_of, line_of_row, recognised
 from fewknots.data.sources import open_source
+from fewknots.data.table_files import RawFiles
+from fewknots.data.table_writer import CsvWriter
 from fewknots.exceptions import DataError
 
 SETTINGS = settings(

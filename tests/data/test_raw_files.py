@@ -10,9 +10,9 @@ import pyarrow.parquet
 import pytest
 
 from fewknots.data.csv_dialect import CsvOptions
-from fewknots.data.hold_out import HashSplit
-from fewknots.data.raw_files import RawFiles
-from fewknots.data.standard_input import as_files
+from fewknots.data.row_draw import HashSplit
+from fewknots.data.table_files import RawFiles
+from fewknots.data.table_paths import as_files
 from fewknots.data.table_writer import write_table
 from fewknots.exceptions import DataError
 

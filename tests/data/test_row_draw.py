@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from fewknots.data.hold_out import HashSplit
-from fewknots.data.row_draw import GAMMA, in_share, mixed, some_rows
-from fewknots.data.row_prints import RowPrints
+from fewknots.data.row_draw import GAMMA, HashSplit, in_share, mixed, some_rows
+from fewknots.tables.learned_rows import RowPrints
 from fewknots.training.held_rows import Subset
 
 

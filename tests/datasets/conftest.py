@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from fewknots.datasets import scikit_learn
+from fewknots.datasets import cache
 
 
 class Net:
@@ -71,8 +71,8 @@ def net(monkeypatch, tmp_path):
     urllib.request.install_opener(opener)
     monkeypatch.setenv("FEWKNOTS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("FEWKNOTS_DATA", raising=False)
-    monkeypatch.setattr("fewknots.datasets.download._PAUSE", 0.0)
-    monkeypatch.setitem(scikit_learn.RETRIES, "delay", 0.001)
+    monkeypatch.setattr("fewknots.datasets.cache._PAUSE", 0.0)
+    monkeypatch.setitem(cache.RETRIES, "delay", 0.001)
     yield server.net
     urllib.request.install_opener(None)
     server.shutdown()

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from fewknots.datasets import cache
+from fewknots.datasets.cache import download
 from fewknots.datasets.dataset import SourceError
-from fewknots.datasets.download import download
 
 ADDRESS = "https://example.org/table.csv"
 CONTENT = b"a,b\n1,2\n" * 1000

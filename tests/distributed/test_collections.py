@@ -12,8 +12,7 @@ import pytest
 
 from distributed import Client, futures_of, wait
 from fewknots import GPClassifier, load
-from fewknots.distributed.collections import pieces
-from fewknots.distributed.fitting import _grouped
+from fewknots.distributed.fitting import _grouped, pieces
 from fewknots.exceptions import DataError
 from fewknots.kernels import RBF, Bounded, Constant, Fixed, LogNormal
 

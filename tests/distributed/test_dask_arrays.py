@@ -9,12 +9,11 @@ from functools import partial
 import numpy as np
 
 import fewknots
-from fewknots.data.hold_out import HashSplit
-from fewknots.data.raw_files import RawFiles
+from fewknots.data.row_draw import HashSplit
+from fewknots.data.table_files import RawFiles
 from fewknots.tables.dask_arrays import as_arrays, row_ranges
-from fewknots.tables.rows import TableReader
+from fewknots.tables.reading import NoProgress, TableReader, Task, survey
 from fewknots.tables.rows_to_score import held_out_rows
-from fewknots.tables.survey import NoProgress, Task, survey
 
 from ..flights_table import flights
 from ..waiting import HANGS

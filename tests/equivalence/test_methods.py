@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from fewknots import GPClassifier, GPRegressor
-from fewknots.fitting.methods import CLASSIFICATION
+from fewknots.fitting.settings import CLASSIFICATION
 from fewknots.inference.method import Budget
 from fewknots.inference.sites import Rows
 from fewknots.kernels import RBF

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewknots import GPClassifier, load
-from fewknots.fitting.methods import CLASSIFICATION
+from fewknots.fitting.settings import CLASSIFICATION
 
 SPARSE = ("sparse_kl", "fitc_ep", "sparse_mean_field", "two_stage", "ivm")
 FULL = ("full_kl", "ep", "mean_field", "laplace")

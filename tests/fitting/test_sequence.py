@@ -7,11 +7,10 @@ import pytest
 
 from fewknots import GPClassifier, GPRegressor, prediction
 from fewknots.fitting.job import FitContext, FittedModel
-from fewknots.fitting.methods import CLASSIFICATION, REGRESSION
 from fewknots.fitting.plan import choose_plan
 from fewknots.fitting.sequence import fit
-from fewknots.fitting.settings import FitSettings
-from fewknots.inference.capabilities import Capabilities
+from fewknots.fitting.settings import CLASSIFICATION, REGRESSION, FitSettings
+from fewknots.inference.method import Capabilities
 from fewknots.stopping import Interruption
 from fewknots.training.row_sources import RowsInMemory
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from fewknots import CheckpointError, CheckpointWarning, GPClassifier
 from fewknots.files import container
-from fewknots.training.checkpoint import Checkpoints
-from fewknots.training.saved_form import of_minibatches
+from fewknots.training.checkpoint import Checkpoints, of_minibatches
 
 from .test_model_files import check_words, damages, json_values, places_in
 

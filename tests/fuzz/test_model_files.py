@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fewknots import DataError, GPClassifier, GPRegressor, ModelFileError, load
+from fewknots.data.row_checks import OutOfReachError
 from fewknots.files import container
 from fewknots.kernels import RBF, Bounded, Fixed, Linear
-from fewknots.reach import OutOfReachError
 from fewknots.tables.fit import RunOptions, Task, fit_files
 from fewknots.tables.model import TableModel
 

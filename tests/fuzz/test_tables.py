@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from fewknots.cli.app import app
 from fewknots.cli.running import run
-from fewknots.data.raw_files import RawFiles
+from fewknots.data.table_files import RawFiles
 from fewknots.exceptions import DataError
+from fewknots.tables.reading import NoProgress, Task, survey
 from fewknots.tables.recipe import Recipe
-from fewknots.tables.survey import NoProgress, Task, survey
 
 from ..flights_table import flights
 

@@ -15,7 +15,7 @@ from fewknots.files.header_values import (
     known_classes,
 )
 from fewknots.kernels import RBF, Bounded, Constant, Fixed, Linear, LogNormal, Periodic
-from fewknots.training.constraints import constraints_of
+from fewknots.training.parameters import constraints_of
 
 SPREAD = np.array([1.0, 2.0])
 EACH = [Fixed(2.0), Fixed([1.0, 3.0]), Bounded(0.1, 10.0, start=2.0), LogNormal(1.0, 0.5)]

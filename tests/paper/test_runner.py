@@ -5,9 +5,8 @@ import signal
 
 import pytest
 
-from fewknots.paper import runner
-from fewknots.paper.experiment import Options
-from fewknots.paper.runner import gather, run_cells
+from fewknots.paper import experiment
+from fewknots.paper.experiment import Options, gather, run_cells
 
 from ..ida import write_ida_file
 from .toy import Squares
@@ -50,7 +49,7 @@ def test_more_cells_run_only_what_is_new(small_data, tmp_path):
 
 def test_another_version_runs_again(small_data, tmp_path, monkeypatch):
     run(Squares(), small_data, tmp_path)
-    monkeypatch.setattr(runner, "__version__", "0.0.0")
+    monkeypatch.setattr(experiment, "__version__", "0.0.0")
     again = Squares()
     run(again, small_data, tmp_path)
     assert again.ran == [1, 2, 3]

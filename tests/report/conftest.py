@@ -10,7 +10,7 @@ import pytest
 from fewknots import GPClassifier
 from fewknots.data.sources import Place
 from fewknots.kernels import RBF
-from fewknots.tables.baselines import Baselines
+from fewknots.tables.model import Baselines
 from fewknots.tables.recipe import Recipe, RecipeLearner
 
 LONG = "Wholesale of agricultural and other raw materials"

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fewknots import ModelFileError
-from fewknots.data.row_prints import RowPrints
-from fewknots.tables.learned_rows import LearnedRows, LearnedRowsCounter
+from fewknots.tables.learned_rows import LearnedRows, LearnedRowsCounter, RowPrints
 
 RNG = np.random.default_rng(0)
 KEY = bytes(range(16))

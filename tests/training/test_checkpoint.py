@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from fewknots import CheckpointError, CheckpointWarning, GPClassifier, load
-from fewknots.training.checkpoint import Checkpoints
-from fewknots.training.saved_form import of_minibatches
+from fewknots.training.checkpoint import Checkpoints, of_minibatches
 
 from ..waiting import HANGS
 

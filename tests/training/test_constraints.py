@@ -14,9 +14,8 @@ from fewknots.inference.sparse_kl import SparseKL
 from fewknots.kernels import RBF, Bounded, Constant, Fixed, LogNormal
 from fewknots.likelihoods import Bernoulli
 from fewknots.training import full_batch, joint, steps, summation
-from fewknots.training.constraints import constraints_of, log_prior
 from fewknots.training.held_rows import Shape
-from fewknots.training.parameters import Learned, Model, encode, limits
+from fewknots.training.parameters import Learned, Model, constraints_of, encode, limits, log_prior
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(120, 2))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fewknots.numerics.precision import computing_in
-from fewknots.training.exact_sums import as_floats, counted, together, unit_of
+from fewknots.training.held_rows import as_floats, counted, together, unit_of
 
 RNG = np.random.default_rng(0)
 

@@ -14,7 +14,6 @@ from fewknots.kernels import RBF
 from fewknots.likelihoods import Bernoulli, Gaussian
 from fewknots.optimize.lbfgsb import flatten, maximise, unflattener
 from fewknots.progress import Reporter
-from fewknots.training.correction import CurvatureCorrections
 from fewknots.training.feed import ArrayFeed
 from fewknots.training.full_batch import Problem, fit_collapsed
 from fewknots.training.held_rows import Point
@@ -26,7 +25,7 @@ from fewknots.training.schedule import Plan
 from fewknots.training.steps import Naturals, base_of, prior_base
 from fewknots.training.stochastic import Run, Start, fit_stochastic
 from fewknots.training.summation import MemorySums, RoundsRun, point_at, weigh
-from fewknots.training.surrogate import Iterate, Sample, Surrogate, Visited
+from fewknots.training.surrogate import CurvatureCorrections, Iterate, Sample, Surrogate, Visited
 
 from ..likelihoods.two_latent import Heteroscedastic, Pair
 

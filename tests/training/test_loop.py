@@ -9,12 +9,10 @@ from fewknots.likelihoods import Bernoulli
 from fewknots.optimize.lbfgsb import Status
 from fewknots.progress import Reporter
 from fewknots.stopping import Interruption, StoppedEarly, TimeLimit
-from fewknots.training.checkpoint import Checkpoints
+from fewknots.training.checkpoint import Checkpoints, Saved, of_minibatches
 from fewknots.training.full_batch import Fitted
-from fewknots.training.loop import Strategy, train
+from fewknots.training.loop import Measure, Strategy, train
 from fewknots.training.parameters import Model
-from fewknots.training.run_state import Measure
-from fewknots.training.saved_form import Saved, of_minibatches
 from fewknots.training.schedule import Plan
 
 

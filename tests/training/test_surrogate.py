@@ -9,12 +9,19 @@ from fewknots.kernels import RBF
 from fewknots.likelihoods import Bernoulli
 from fewknots.numerics.precision import computing_in
 from fewknots.optimize.lbfgsb import flatten, unflattener
-from fewknots.training.correction import CurvatureCorrections, FunctionValues, carried
 from fewknots.training.held_rows import Point
 from fewknots.training.parameters import Learned, Model, decode, encode
 from fewknots.training.steps import Naturals, prior_base
 from fewknots.training.summation import MemorySums, point_at, seen_at, weigh
-from fewknots.training.surrogate import Iterate, Sample, Surrogate, Visited
+from fewknots.training.surrogate import (
+    CurvatureCorrections,
+    FunctionValues,
+    Iterate,
+    Sample,
+    Surrogate,
+    Visited,
+    carried,
+)
 
 WIDE = np.dtype(np.float64)
 RNG = np.random.default_rng(5)

@@ -6,8 +6,7 @@ import typer
 
 from ..version import __version__
 from . import demo, evaluate, export, fit, inspect, predict, report
-from .flags import Command, Group
-from .running import Commands
+from .running import Command, Commands, Group
 
 app = typer.Typer(
     name="fewknots",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .options import Debug, Json
+from .inputs import Debug, Json
 from .output import print_json
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="The picture's file.")]

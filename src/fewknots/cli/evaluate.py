@@ -4,21 +4,24 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .inputs import check_model, check_sources
-from .models import load_table_model
-from .options import (
+from .inputs import (
     AllRows,
     Debug,
     Decimal,
     Encoding,
     Json,
     Model,
+    Reading,
     Separator,
     SomeSources,
     Strict,
+    check_model,
+    check_sources,
+    facts,
+    load_table_model,
+    rows_to_score,
 )
 from .output import ReadingLine, print_json, say_left_out, score_table, verdict
-from .scored import Reading, facts, rows_to_score
 
 if TYPE_CHECKING:
     from ..tables.model import TableModel

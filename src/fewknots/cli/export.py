@@ -5,10 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .inputs import check_model
-from .options import Debug, Json, Model
+from .inputs import Debug, Json, Model, check_model, command_without_rows
 from .output import check_destination, print_json
-from .training_files import command_without_rows
 
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="The ONNX file; by default MODEL.onnx.")

@@ -1,18 +1,26 @@
 """`fewknots fit`: from files to a model file."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .columns import ColumnReport, parse_kinds
-from .contents import contents_in_words, method_in_words, stored_rows
-from .inputs import check_sources
-from .options import Debug, Decimal, Encoding, Json, Separator, Sources
-from .output import ReadingLine, check_destination, print_json, score_table, verdict
+from .inputs import (
+    Debug,
+    Decimal,
+    Encoding,
+    Json,
+    Separator,
+    Sources,
+    check_sources,
+    relative_paths,
+    task_options,
+)
+from .inspect import contents_in_words, method_in_words, stored_rows
+from .output import ColumnReport, ReadingLine, check_destination, print_json, score_table, verdict
 from .running import exit_code_of_interruption, say
-from .training_files import relative_paths, task_options
 
 if TYPE_CHECKING:
     from ..tables.model import TableModel
@@ -153,14 +161,14 @@ def command(
     import sys
 
     from ..data.csv_dialect import CsvOptions
-    from ..data.standard_input import as_files
+    from ..data.table_paths import as_files
     from ..estimators import GPClassifier
     from ..fitting.settings import one_of
     from ..kernels import as_kernel
     from ..numerics.precision import DEVICES, on_device
     from ..stopping import TimeLimit, listening
     from ..tables.fit import RunOptions, fit_files
-    from ..tables.survey import Task
+    from ..tables.reading import Task
 
     classifier = GPClassifier(
         kernel=as_kernel(kernel),
@@ -177,7 +185,7 @@ def command(
     with on_device(device):
         classifier._settings()  # a wrong value is an error now, not after hours of reading
     options = CsvOptions.checked(separator, decimal, encoding)
-    task = Task(target, positive, weight, features or None, drop or (), parse_kinds(column or ()))
+    task = Task(target, positive, weight, features or None, drop or (), _kinds(column or ()))
     seen = ColumnReport(printed=not as_json)
     folder = checkpoint or destination.with_name(f"{destination.name}.checkpoint")
     if cluster is not None and workers is not None:
@@ -246,6 +254,19 @@ def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool)
         "scores": model.about["hold_out"]["scores"],
         "gain": model.about["hold_out"].get("gain"),
     }
+
+
+def _kinds(given: Sequence[str]) -> dict[str, str]:
+    """Parse the values of --column, each of the form NAME=KIND."""
+    from ..tables.reading import KINDS
+
+    chosen = {}
+    for text in given:
+        name, equals, kind = text.rpartition("=")
+        if not equals or kind not in KINDS:
+            raise typer.BadParameter(f"--column {text}: say NAME=KIND, with {', '.join(KINDS)}.")
+        chosen[name] = kind
+    return chosen
 
 
 def _print(model: "TableModel", path: Path, seconds: float) -> None:

@@ -1,11 +1,9 @@
-"""`fewknots inspect`: what a model file holds."""
+"""`fewknots inspect`: what a model file holds, in numbers and in sentences."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .contents import contents_in_words, method_in_words, stored_rows
-from .inputs import check_model
-from .options import Debug, Json, Model
+from .inputs import Debug, Json, Model, check_model
 from .output import print_json, score_table
 
 if TYPE_CHECKING:
@@ -110,3 +108,66 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return Text(", ".join(f"{name} {entry}" for name, entry in value.items()))
     return Text(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+
+
+def method_in_words(estimator: Any) -> str:
+    """Name of the method and, if several methods competed, by how much it won."""
+    method = estimator.method_
+    contest, gain = getattr(estimator, "contest_", None), getattr(estimator, "contest_gain_", None)
+    if contest is None:
+        return str(method)
+    others = " and ".join(name for name in contest if name != method)
+    if not others:
+        return f"{method}; there was no time for another method to compete"
+    if gain is None:
+        return f"{method}; {others} could not be fitted to these rows"
+    low, high = gain["interval"]
+    unsure = ": these rows do not tell which is better" if low <= 0.0 <= high else ""
+    return (
+        f"{method}, which won against {others} by {gain['nlp']:.4f} nats a row on "
+        f"{gain['rows']:,} rows kept apart for that (95 % interval: {low:.4f} to {high:.4f}"
+        f"{unsure})"
+    )
+
+
+def contents_in_words(estimator: Any, table: "TableModel | None") -> str:
+    """Which rows of the training table, or which parts of them, the file reveals."""
+    said = _points(estimator)
+    if stored_rows(estimator):
+        option = "store_rows=False" if table is None else "--no-rows"
+        said += f" ({option} avoids this)"
+    if table is not None:
+        if table.learned is not None:
+            said += (
+                "; and a fingerprint of each row it learned from, by which it recognises such a "
+                "row when it is given"
+            )
+        if any(column.kind == "text" for column in table.recipe.columns):
+            said += "; and the more frequent words of the text columns"
+    return f"{said}."
+
+
+def stored_rows(estimator: Any) -> int | None:
+    """How many training rows the model holds unchanged; None if unknown."""
+    if estimator.stored_rows_ is None and estimator._method.stores_rows:
+        return len(estimator.posterior_.points)  # a file of an older version
+    return estimator.stored_rows_
+
+
+def _points(estimator: Any) -> str:
+    n, stored, method = len(estimator.posterior_.points), stored_rows(estimator), estimator._method
+    if method.looks_up_neighbours:
+        return (
+            f"{n:,} rows of the table, as numbers, since method {method.name!r} looks its "
+            "neighbours up among them: who gets the file gets these rows"
+        )
+    if method.stores_rows:
+        return (
+            f"{n:,} rows of the table, as numbers, which hold the posterior of method "
+            f"{method.name!r}: who gets the file gets these rows"
+        )
+    if stored is None:
+        return f"{n:,} inducing points; whether some are rows of the table is not known"
+    if stored:
+        return f"{n:,} inducing points, {stored:,} of which are rows of the table, as numbers"
+    return f"{n:,} inducing points; none of them is a row of the table"

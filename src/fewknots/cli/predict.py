@@ -9,9 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .inputs import check_model, check_sources
-from .models import load_table_model
-from .options import Debug, Decimal, Encoding, Json, Model, Separator, Sources, Strict
+from .inputs import (
+    Debug,
+    Decimal,
+    Encoding,
+    Json,
+    Model,
+    Separator,
+    Sources,
+    Strict,
+    check_model,
+    check_sources,
+    load_table_model,
+)
 from .output import ReadingLine, check_destination, print_json
 from .running import say
 
@@ -19,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..data.csv_dialect import CsvOptions
-    from ..data.raw_files import RawFiles
+    from ..data.table_files import RawFiles
     from ..tables.model import TableModel, TableRows
 
 WHY = "why_not_scored"
@@ -68,8 +78,8 @@ def command(
     if out is not None:
         check_destination(out)
     from ..data.csv_dialect import CsvOptions, Dialect
-    from ..data.raw_files import RawFiles
-    from ..data.standard_input import as_files
+    from ..data.table_files import RawFiles
+    from ..data.table_paths import as_files
     from ..data.table_writer import check_ending, write_table
     from ..stopping import scratch_folder
 

@@ -5,22 +5,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .contents import contents_in_words
-from .inputs import check_model, check_sources
-from .models import load_table_model
-from .options import (
+from .inputs import (
     AllRows,
     Debug,
     Decimal,
     Encoding,
     Json,
     Model,
+    Reading,
     Separator,
     SomeSources,
     Strict,
+    check_model,
+    check_sources,
+    facts,
+    load_table_model,
+    rows_to_score,
 )
+from .inspect import contents_in_words
 from .output import ReadingLine, check_destination, print_json, say_left_out
-from .scored import Reading, facts, rows_to_score
 
 if TYPE_CHECKING:
     from ..tables.model import TableModel

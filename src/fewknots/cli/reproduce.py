@@ -1,25 +1,26 @@
-"""`fewknots reproduce NAME`: one command for each of the paper's experiments."""
+"""`fewknots reproduce NAME`: one command for each of the paper's experiments, and its progress."""
 
 import importlib.util
 import inspect
 from collections.abc import Callable
+from datetime import timedelta
 from enum import Enum
 from pathlib import Path
+from types import TracebackType
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ..datasets import available
 from ..exceptions import DatasetError
 from ..extras import missing
 from ..paper import EXPERIMENTS
-from ..paper.experiment import Choice, Experiment, Options
+from ..paper.experiment import Choice, Experiment, Options, RunProgress
 from ..paper.folder import default_folder, reproduce
-from .cell_display import CellDisplay
-from .flags import Command, Group
-from .running import exit_code_of_interruption
+from .running import Command, Group, exit_code_of_interruption
 
 app = typer.Typer(cls=Group, help="Run one of the paper's experiments again.", add_completion=False)
 
@@ -128,3 +129,58 @@ def _parameter(choice: Choice) -> inspect.Parameter:
 
 for _experiment in EXPERIMENTS.values():
     app.command(_experiment.name, cls=Command)(_command(_experiment))
+
+
+class CellDisplay:
+    """Shows a run: on a terminal one line that is updated, in a log one line per cell."""
+
+    def __init__(self, name: str) -> None:
+        self.done = self.total = 0
+        self._seconds: list[float] = []  # per cell run here; cells of an earlier run took no time
+        self._console = Console(stderr=True)
+        self._bar = Progress(
+            TextColumn(name),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not self._console.is_terminal,
+        )
+        self._task = self._bar.add_task(name, total=None, state="looking at the data")
+
+    def __call__(self, now: RunProgress) -> None:
+        self.done, self.total = now.done, now.total
+        if now.result is None:
+            state = f"{now.cell.key}{self._left()}"
+        elif now.kept:
+            state = f"{now.cell.key} kept"
+        else:
+            self._seconds.append(now.result.seconds)
+            outcome = f"failed: {now.result.failed}" if now.result.failed else "done"
+            state = f"{now.cell.key} {outcome} in {now.result.seconds:.1f} s"
+            if now.result.failed:
+                self._console.print(state, markup=False, highlight=False)
+            elif not self._console.is_terminal:
+                line = f"{now.done}/{now.total} {state}{self._left()}"
+                self._console.print(line, markup=False, highlight=False)
+        self._bar.update(self._task, completed=now.done, total=now.total, state=state)
+
+    def _left(self) -> str:
+        """Time left: mean time of the cells run so far, times the number of remaining cells."""
+        if not self._seconds:
+            return ""
+        seconds = sum(self._seconds) / len(self._seconds) * (self.total - self.done)
+        return f", about {timedelta(seconds=round(seconds))} left"
+
+    def __enter__(self) -> "CellDisplay":
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._bar.stop()

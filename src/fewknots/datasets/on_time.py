@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import cache
+from .cache import download
 from .dataset import SourceError
-from .download import download
-from .flight_reports import Reports, read_columns, table, years_built
-from .flights import pyarrow, write
+from .flights import Reports, pyarrow, read_columns, table, write, years_built
 
 if TYPE_CHECKING:
     import pyarrow as pa

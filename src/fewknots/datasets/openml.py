@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from . import array_files
+from .cache import RETRIES, fetching
 from .dataset import SourceError
 from .ida import drawn_splits, scaled
-from .scikit_learn import RETRIES, fetching
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,4 +1,7 @@
-"""A Dask collection as a source of rows that a cluster can sum: survey, sample, preparation."""
+"""A Dask collection as a source of rows that a cluster can sum: survey, sample, preparation.
+
+X, y and weights are Dask collections that are split alike (`pieces`).
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -11,22 +14,66 @@ from jaxtyping import Int
 from distributed import Client, Future, futures_of
 
 from ..data.standardise import Standardiser, steady
+from ..data.tables import is_dask, is_dataframe
 from ..data.targets import class_factors
-from ..exceptions import ClusterError
+from ..exceptions import ClusterError, DataError
 from ..inference.sites import Rows
 from ..training.held_rows import Shape, rows_in_a_block
 from ..training.row_sources import Encode, Table, names_as_array
 from . import workers
-from .collections import Pieces, pieces
-from .connection import current_client
-from .errors import translate_errors
+from .connection import Versions, check_workers, current_client, translate_errors
 from .rounds import ClusterSums
 from .stragglers import Watch, patience_after, seconds_to_wait_for_workers
 from .survey import Survey, joined
-from .versions import Versions, check_workers
 from .whole_blocks import Holding, holdings
 
 _SHARES_PER_WORKER = 2  # so that a lost worker's rows can go to two others
+
+
+class Pieces(NamedTuple):
+    """The partitions of a table as delayed objects of Dask, in order: rows, labels, weights."""
+
+    X: list[Any]
+    y: list[Any]
+    weights: list[Any] | None
+    feature_names: tuple[str, ...] | None
+    keys: list[Any]  # the scheduler's keys of the partitions of X
+
+
+def pieces(X: Any, y: Any, sample_weight: Any) -> Pieces:
+    """The partitions of rows, labels and weights, which must be partitioned alike."""
+    names = tuple(str(name) for name in X.columns) if is_dataframe(X) else None
+    X, rows = _cut(X, "X", None)
+    _, labels = _cut(y, "y", len(rows))
+    weights = None
+    if sample_weight is not None:
+        _, weights = _cut(sample_weight, "sample_weight", len(rows))
+    # an array has a list of keys for each block of rows, with one entry here
+    keys = [key[0] if isinstance(key, list) else key for key in X.__dask_keys__()]
+    return Pieces(rows, labels, weights, names, keys)
+
+
+def _cut(collection: Any, name: str, partitions: int | None) -> tuple[Any, list[Any]]:
+    if not is_dask(collection):
+        raise TypeError(
+            f"X is a Dask collection, but {name} is a {type(collection).__name__}. Pass a Dask "
+            f"array or series cut like X, for instance dask.array.from_array({name}, "
+            "chunks=X.chunks[0])."
+        )
+    if name == "X" and collection.ndim != 2:
+        raise DataError(f"X has {collection.ndim} dimensions: expected 2.")
+    if name != "X" and collection.ndim != 1:
+        raise DataError(f"{name} has {collection.ndim} dimensions: expected 1.")
+    if not is_dataframe(collection) and collection.ndim == 2:
+        collection = collection.rechunk({1: -1})  # each block has all columns
+    delayed = collection.to_delayed()
+    found = list(np.ravel(delayed)) if isinstance(delayed, np.ndarray) else list(delayed)
+    if partitions is not None and len(found) != partitions:
+        raise DataError(
+            f"{name} has {len(found)} partitions, but X has {partitions}: they must be cut alike. "
+            "Take both from the same dataframe, or rechunk one of them."
+        )
+    return collection, found
 
 
 class Group(NamedTuple):

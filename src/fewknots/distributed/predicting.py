@@ -13,9 +13,8 @@ from typing import Any
 import dask
 import numpy as np
 
-from ..data.tables import with_numeric_columns
+from ..data.tables import is_dataframe, with_numeric_columns
 from ..exceptions import DataError
-from .collections import is_dataframe
 
 
 def predicted(estimator: Any, method: str, X: Any) -> Any:

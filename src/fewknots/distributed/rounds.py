@@ -5,13 +5,13 @@
              ──► ...      ─┘        ├─► sum ──► the client
              ──► share 8 ───► sum ─┘
 
-Sums are added up exactly (training/exact_sums.py), and blocks of rows are whole (whole_blocks.py).
+Sums are added up exactly (training/held_rows.py), and blocks of rows are whole (whole_blocks.py).
 So a sum is the same to the last bit however the rows are split and whoever computed its parts; a
 worker that was lost and replaced changes nothing.
 
 **Lost workers** are Dask's business: it knows how each result was made and makes it again.
 **Slow workers** are made lost ones (stragglers.py).
-**A lost scheduler** ends the fit with an error that says how to go on (errors.py).
+**A lost scheduler** ends the fit with an error that says how to go on (connection.py).
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,8 @@ from distributed import Client, Future
 
 from ..training.held_rows import Found, PartFound, Point, Subset, summed
 from . import workers
-from .errors import translate_errors
+from .connection import Versions, translate_errors
 from .stragglers import Watch, patience_after
-from .versions import Versions
 
 FAN_IN = 8  # sums added up by one task
 

@@ -8,8 +8,8 @@ workers. After the round has taken longer than usual, a worker is *slow* if it i
 
 A slow worker is removed: its nanny, if it has one, ends the process and starts another one. For
 Dask this is a lost worker, and others do its work. (A task that was lost with several workers ends
-the fit: errors.py.) A worker that only has more tasks than others finishes one after the other: it
-is not slow, and we wait for it.
+the fit: connection.py.) A worker that only has more tasks than others finishes one after the other:
+it is not slow, and we wait for it.
 
 No worker is removed if all are slow, or nearly so: then the work is hard or the machines are busy
 with something else, and a restart elsewhere would not help. The user gets a warning, and another

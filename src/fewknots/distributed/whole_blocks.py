@@ -1,6 +1,6 @@
 """Which rows each share holds, so that blocks of rows do not depend on how a table is partitioned.
 
-Sums of blocks are added exactly (training/exact_sums.py), so a block must not be split. A block
+Sums of blocks are added exactly (training/held_rows.py), so a block must not be split. A block
 begins at every multiple of the block size in the whole table; partitions begin anywhere. A share
 holds the blocks that begin in one of its partitions: it gives away the rows before the first such
 block, and borrows the rows that are missing at the end of the last one.

@@ -25,8 +25,8 @@ from ..inference.sites import Rows
 from ..numerics.precision import on_device, one_lapack_thread
 from ..training.held_rows import HeldRows, PartFound, Point, Shape, Subset, added, hold, sums_at
 from ..training.row_sources import Encode
+from .connection import Versions, check_here
 from .survey import PartitionSurvey, as_labels, survey_partition
-from .versions import Versions, check_here
 from .whole_blocks import Holding, Slice
 
 

@@ -24,9 +24,8 @@ from ..data.tables import check_magnitude, with_numeric_columns
 from ..exceptions import InterruptedFitWarning, warn
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
-from ..fitting.methods import METHODS
-from ..fitting.settings import FitSettings, number, one_of
-from ..inference.capabilities import Capabilities
+from ..fitting.settings import METHODS, FitSettings, number, one_of
+from ..inference.method import Capabilities
 from ..numerics.precision import DEVICES, on_device
 from ..progress import Progress
 from ..stopping import TimeLimit, listening

@@ -8,8 +8,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
+from ..data.tables import is_dask
 from ..data.targets import found_classes, known_classes, label_column, row_weights
-from ..distributed.collections import is_dask
 from ..exceptions import ModelFileError
 from ..export import to_onnx
 from ..extras import missing

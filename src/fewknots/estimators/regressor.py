@@ -9,20 +9,15 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight
 
 from .. import prediction
+from ..data.row_checks import check_finite
 from ..data.tables import LARGEST_VALUE
 from ..data.targets import check_not_negative, one_column, shown
 from ..exceptions import ModelFileError
 from ..files.container import shown as quoted
-from ..files.header_values import (
-    KnownClasses,
-    decode_likelihood,
-    encode_likelihood,
-    value_of,
-)
+from ..files.header_values import KnownClasses, decode_likelihood, encode_likelihood, value_of
 from ..fitting.job import FittedModel
 from ..likelihoods import Gaussian
 from ..numerics.precision import on_device
-from ..reach import check_finite
 from ..training.row_sources import RowsInMemory
 from .base import GPEstimator
 

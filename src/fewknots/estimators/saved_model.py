@@ -31,7 +31,7 @@ from ..files.header_values import (
 )
 from ..files.model_format import checked_array
 from ..fitting.job import FittedModel
-from ..fitting.methods import METHODS
+from ..fitting.settings import METHODS
 from ..kernels import Kernel
 from ..likelihoods import LINKS, Bernoulli
 from ..local.model import RULES

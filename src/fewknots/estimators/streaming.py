@@ -8,15 +8,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
+from ..data.row_checks import OutOfReachError
 from ..data.sources import Block, open_source
+from ..data.tables import is_dask
 from ..data.targets import check_same_classes
-from ..distributed.collections import is_dask
 from ..files.container import replacing
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
 from ..numerics.precision import on_device
 from ..posterior import MixturePosterior
-from ..reach import OutOfReachError
 from .base import GPEstimator
 
 

@@ -19,22 +19,20 @@ from ..inference.sites import Rows
 from ..numerics.precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
 from ..posterior import GaussianPosterior
 from ..progress import Reporter
-from ..training import saved_form
-from ..training.checkpoint import Checkpoints, unflattened
+from ..training import checkpoint
+from ..training.checkpoint import Checkpoints, Saved, unflattened
 from ..training.feed import ArrayFeed, StoreFeed
 from ..training.full_batch import Problem, fit_collapsed
 from ..training.parameters import Learned, Model
 from ..training.rounds import fit_in_rounds
 from ..training.row_sources import Table
 from ..training.sampled_rounds import fit_in_sampled_rounds
-from ..training.saved_form import Saved
 from ..training.steps import Naturals, base_of, precision_dtype
 from ..training.stochastic import Run, Start, fit_stochastic
 from ..training.summation import RoundsRun, Summation
 from .job import Job, Trained
-from .methods import ROUNDS
 from .plan import count_points
-from .settings import FitSettings
+from .settings import ROUNDS, FitSettings
 from .start import in_dtype, naturals_of, problem_of, start_of, starting_model, with_stored
 
 _SAMPLE_ROWS = 10_000  # at least, to see how the inputs spread and choose inducing points from
@@ -57,7 +55,7 @@ def train_by_minibatches(job: Job) -> Trained:
     assert plan is not None
     assert table.feed is not None
     dtype = resolve_dtype(settings.dtype, minibatches=True)
-    drawn = draw(settings, table, dtype, saved_form.of_minibatches)
+    drawn = draw(settings, table, dtype, checkpoint.of_minibatches)
     left_out = held_out_rows(settings.validation_fraction, table.n_rows, drawn.rng)
     sample = _sample(job, drawn.rng)
     model = _starting_model(job, sample, drawn, dtype)
@@ -123,7 +121,7 @@ def train_in_rounds(job: Job) -> Trained:
         )
     dtype = resolve_dtype(settings.dtype)
     on_all_rows = plan.optimizer == ROUNDS
-    check = saved_form.of_rounds if on_all_rows else saved_form.of_sampled_rounds
+    check = checkpoint.of_rounds if on_all_rows else checkpoint.of_sampled_rounds
     drawn = draw(settings, table, dtype, check)
     sample = _sample(job, drawn.rng)
     model = _starting_model(job, sample, drawn, _WIDE)

@@ -15,8 +15,8 @@ from ..local.posterior import LocalPosterior
 from ..local.training import LocalRun, fit_local
 from ..numerics.precision import computing_in, resolve_dtype
 from ..progress import Reporter
-from ..training import saved_form
-from ..training.constraints import constraints_of
+from ..training import checkpoint
+from ..training.parameters import constraints_of
 from ..training.row_sources import Table
 from ..training.schedule import Plan
 from .in_steps import draw, held_out_rows
@@ -39,7 +39,7 @@ def train_neighbourhoods(job: Job) -> Trained:
     if table.n_rows < 2:
         raise ValueError("method='local' needs at least two rows, each to predict the other.")
     dtype = resolve_dtype(settings.dtype, minibatches=table.n_rows > _FEW_ROWS)
-    drawn = draw(settings, table, dtype, saved_form.of_neighbourhoods)
+    drawn = draw(settings, table, dtype, checkpoint.of_neighbourhoods)
     left_out = held_out_rows(settings.validation_fraction, table.n_rows, drawn.rng)
     left_out = left_out[:_MOST_HELD_OUT]
     kept = np.setdiff1d(np.arange(table.n_rows), left_out, assume_unique=True)

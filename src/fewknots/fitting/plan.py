@@ -15,8 +15,7 @@ from ..training.ivm import ivm_trainer
 from ..training.joint import fit_jointly
 from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
-from .methods import FULL_BATCH, METHODS, ROUNDS, AnyMethod
-from .settings import FitSettings
+from .settings import FULL_BATCH, METHODS, ROUNDS, AnyMethod, FitSettings
 
 MOST_ROWS_FULL_BATCH = 20_000  # above, minibatches reach the same bound sooner
 FEWEST_ROWS_TO_COMPETE = 2000  # below, inducing points are quicker and, but for ringnorm, better

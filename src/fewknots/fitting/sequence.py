@@ -13,21 +13,23 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from sklearn.utils import check_random_state
 
+from ..data.blocks import padded, rounded_up
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
+from ..inference.sites import Rows
 from ..local.posterior import LocalPosterior
+from ..numerics.precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
 from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource
 from ..training.schedule import Plan
 from .contest import Contest
-from .full_batch import train_full_batch
 from .in_steps import train_by_minibatches, train_in_rounds, train_on_more_rows
 from .job import Encoding, FitContext, FittedModel, Job, Trained
-from .methods import CLASSIFICATION, ROUNDS
 from .neighbours import train_neighbourhoods, with_more_rows
 from .plan import FitPlan, check_weights, choose_plan, competes
-from .settings import FitSettings
-from .start import check_warm, check_warm_method
+from .settings import CLASSIFICATION, ROUNDS, FitSettings
+from .start import check_warm, check_warm_method, in_dtype, problem_of, starting_model, with_stored
 
 _UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
 _UPDATE_STEPS = 100
@@ -132,3 +134,27 @@ def _trainer(fit_plan: FitPlan, where: str) -> Callable[[Job], Trained]:
         return train_neighbourhoods
     in_rounds = where == "cluster" or fit_plan.plan.optimizer == ROUNDS
     return train_in_rounds if in_rounds else train_by_minibatches
+
+
+def train_full_batch(job: Job) -> Trained:
+    """From the rows to a problem, and to its solution by the plan's own trainer."""
+    settings, n_rows = job.settings, job.table.n_rows
+    for name in ("checkpoint", "validation_fraction"):
+        if getattr(settings, name) is not None:
+            raise ValueError(
+                f"{name} is for training by minibatches, and {n_rows} distinct rows are fitted "
+                "in full batch. Leave it out, or set optimizer='natural_gradient'."
+            )
+    dtype = resolve_dtype(settings.dtype)
+    rng = check_random_state(settings.random_state)
+    rows = job.table.take(np.arange(n_rows))
+    model = starting_model(job, rows, rng, dtype)
+    whole = job.fit_plan.method.weights == "whole"
+    X, y, weights = in_dtype(rows, dtype)
+    size = n_rows if whole else rounded_up(n_rows)  # so that few programs are compiled
+    weights = np.concatenate([weights, np.zeros(size - n_rows, dtype)])
+    rows = Rows(padded(X, size), padded(y, size), weights)
+    problem = problem_of(job, rows, model, resolve_jitter(settings.jitter, dtype), rng)
+    with computing_in(dtype), one_lapack_thread(), job.report() as reporter:
+        fitted = job.fit_plan.train(problem, reporter)
+    return with_stored(job, fitted, X), reporter

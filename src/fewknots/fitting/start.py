@@ -22,14 +22,12 @@ from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..numerics.precision import computing_in
 from ..posterior import GaussianPosterior
-from ..training.constraints import constraints_of
 from ..training.full_batch import Fitted, Problem
-from ..training.parameters import Learned, Model
+from ..training.parameters import Learned, Model, constraints_of
 from ..training.steps import Naturals, prior_base
 from ..training.stochastic import Start
 from .job import FittedModel, Job
-from .methods import CLASSIFICATION, AnyMethod
-from .settings import FitSettings
+from .settings import CLASSIFICATION, AnyMethod, FitSettings
 
 _FEW_ROWS = 20_000
 _ENOUGH_ROWS = 10_000  # to see how far each input spreads

@@ -46,7 +46,7 @@ from ..numerics.linalg import precision_factor
 from ..numerics.normal import lower_tail
 from ..posterior import MixturePosterior
 from .features import FeatureCotangents, Features
-from .method import Evaluated, HeldByRows, OverRows, without_jitter
+from .method import Evaluated, HeldByRows, Method, OverRows, without_jitter
 from .natural_gradient import rounding
 from .priors import FullPrior
 from .sites import Sites
@@ -239,10 +239,9 @@ class Factors(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MeanField(OverRows):
-    """GPClassifier(method="mean_field")."""
+class HoldsFactors(Method):
+    """What both mean field methods say of themselves; centres are their memory."""
 
-    name = "mean_field"
     # a step function seen through Gaussian noise
     likelihoods: ClassVar[tuple[str, ...] | None] = ("probit",)
     optimizer = "scg"  # scaled conjugate gradients do better, section 3.1
@@ -253,6 +252,13 @@ class MeanField(OverRows):
 
     def start(self, rows, n_latent=1):
         return np.zeros_like(rows.y)
+
+
+@dataclass(frozen=True)
+class MeanField(HoldsFactors, OverRows):
+    """GPClassifier(method="mean_field")."""
+
+    name = "mean_field"
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         full, pullback = FullPrior.over(kernel, rows.X)

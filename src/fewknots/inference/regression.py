@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from ..likelihoods import Gaussian
 from .full_kl import FullKL
-from .method import Evaluated
+from .method import Evaluated, Method
 from .sites import Rows, Sites
 from .sparse_kl import SparseKL
 
@@ -29,34 +29,32 @@ def gaussian_sites(likelihood: Gaussian, rows: Rows) -> Sites:
     return Sites(precision, precision * rows.y)
 
 
+class OnePass(Method):
+    """A method for any likelihood that gets the right sites, and needs one pass."""
+
+    likelihoods: ClassVar[tuple[str, ...] | None] = ("gaussian",)
+    several_latent = False
+
+    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
+        sites = gaussian_sites(likelihood, rows)
+        once = budget._replace(passes=1)
+        return super().evaluate(kernel, Z, likelihood, rows, sites, jitter, once)
+
+
 @dataclass(frozen=True)
-class Exact(FullKL):
+class Exact(OnePass, FullKL):
     """GPRegressor(method="exact")."""
 
     name = "exact"
-    likelihoods: ClassVar[tuple[str, ...] | None] = ("gaussian",)
     is_bound = False
-    several_latent = False
-
-    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
-        sites = gaussian_sites(likelihood, rows)
-        once = budget._replace(passes=1)
-        return super().evaluate(kernel, Z, likelihood, rows, sites, jitter, once)
 
 
 @dataclass(frozen=True)
-class Titsias(SparseKL):
+class Titsias(OnePass, SparseKL):
     """GPRegressor(method="titsias")."""
 
     name = "titsias"
-    likelihoods: ClassVar[tuple[str, ...] | None] = ("gaussian",)
-    several_latent = False
     has_q = streams = sums_rows = False  # q(u) is solved for, from all rows at once
-
-    def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
-        sites = gaussian_sites(likelihood, rows)
-        once = budget._replace(passes=1)
-        return super().evaluate(kernel, Z, likelihood, rows, sites, jitter, once)
 
 
 @dataclass(frozen=True)

@@ -8,33 +8,21 @@ Cost: O(NM²) a Newton step and for the gradient; no N×N array is ever made.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 
 from ..posterior import MixturePosterior
 from .features import project
-from .mean_field import Factors, LowRankNoisyPrior, Predictor, solve_mean_field
+from .mean_field import Factors, HoldsFactors, LowRankNoisyPrior, solve_mean_field
 from .method import Evaluated, HeldByPoints, OverPoints
 from .sites import WhitenedGaussian
 
 
 @dataclass(frozen=True)
-class SparseMeanField(OverPoints):
+class SparseMeanField(HoldsFactors, OverPoints):
     """GPClassifier(method="sparse_mean_field")."""
 
     name = "sparse_mean_field"
-    # a step function seen through Gaussian noise
-    likelihoods: ClassVar[tuple[str, ...] | None] = ("probit",)
-    optimizer = "scg"  # scaled conjugate gradients do better, section 3.1
-    is_bound = True
-    weights = "whole"
-    OPTIONS: ClassVar = {"predictor": ("gaussian", "monte_carlo")}
-    predictor: Predictor = "gaussian"
-
-    def start(self, rows, n_latent=1):
-        return np.zeros_like(rows.y)
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         features, pullback = project(kernel, Z, rows.X, jitter)

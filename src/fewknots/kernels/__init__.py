@@ -13,8 +13,7 @@ All trainers respect these constraints. After a fit, `kernel_` holds the learned
 """
 
 from ..numerics.fields import column_choice, positive, setting
-from .base import Kernel
-from .columns import scale_of_inputs
+from .base import Kernel, scale_of_inputs
 from .combine import KERNELS, Product, Sum, as_kernel
 from .constraints import Bounded, Fixed, LogNormal
 from .linear import Constant, Linear, Polynomial

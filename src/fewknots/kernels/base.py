@@ -20,21 +20,22 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..numerics import pytrees
 from ..numerics.arrays import AnyArray
 from ..numerics.fields import (
     ColumnChoice,
     Positive,
     Role,
     Setting,
+    checked_columns,
     checked_parameter,
     checked_setting,
     column_choice,
+    numbered_columns,
     positive,
+    register,
     roles_of,
     setting,
 )
-from . import columns as column_choices
 from .constraints import Constraint
 
 
@@ -60,7 +61,7 @@ class Kernel:
         cls.roles = roles_of(cls)
         leaves = tuple(name for name, role in cls.roles.items() if isinstance(role, Positive))
         structure = tuple(name for name in cls.roles if name not in leaves)
-        pytrees.register(cls, leaves, structure)
+        register(cls, leaves, structure)
 
     def __call__(
         self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
@@ -111,7 +112,7 @@ class Kernel:
         """The columns of A that this kernel uses."""
         if self.columns is None:
             return A
-        numbers = column_choices.checked(self._label("columns"), self.columns, A.shape[1])
+        numbers = checked_columns(self._label("columns"), self.columns, A.shape[1])
         return A[:, np.asarray(numbers)]
 
     def numbered(self, names: Sequence[str]) -> "Kernel":
@@ -122,7 +123,7 @@ class Kernel:
                 values[name] = value.numbered(names)
         if self.columns is not None:
             label = self._label("columns")
-            values["columns"] = column_choices.numbered(label, self.columns, names)
+            values["columns"] = numbered_columns(label, self.columns, names)
         return type(self)(**values)
 
     def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> "Kernel":
@@ -137,7 +138,7 @@ class Kernel:
             if isinstance(role, Setting):
                 ready[name] = checked_setting(label, role.kind, value)
             elif isinstance(role, ColumnChoice) and value is not None:
-                ready[name] = column_choices.checked(label, value, len(spread))
+                ready[name] = checked_columns(label, value, len(spread))
                 own_spread = spread[list(ready[name])]
         for switch in {r.one_per_input for r in self.roles.values() if isinstance(r, Positive)}:
             if switch is not None:
@@ -226,3 +227,43 @@ def _short(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     return f"{value:.4g}" if isinstance(value, float) else repr(value)
+
+
+# --- values for chosen columns, for every input ---------------------------------------------------
+
+
+def over_inputs(
+    kernel: Kernel, values: Float[AnyArray, "..."], n_inputs: int, elsewhere: Any
+) -> Float[AnyArray, " D"]:
+    """Expand values for a kernel's chosen columns to one value for each input.
+
+    elsewhere : value for the other inputs, a single number or one for each input.
+    """
+    xp = jnp if isinstance(values, jax.Array) else np
+    if kernel.columns is None:
+        return xp.broadcast_to(values, (n_inputs,))
+    chosen = np.asarray(kernel.columns)
+    place = np.zeros(n_inputs, int)
+    place[chosen] = np.arange(len(chosen))
+    own = xp.broadcast_to(values, (len(chosen),))[place]
+    return xp.where(np.isin(np.arange(n_inputs), chosen), own, elsewhere)
+
+
+def scale_of_inputs(
+    kernel: Kernel, n_inputs: int, elsewhere: float
+) -> Float[AnyArray, "..."] | None:
+    """`input_scale` of a sum or product, for each input; None if no part has one.
+
+    If several parts use an input, the first one decides. `elsewhere` is the scale of inputs that no
+    such part uses. A single number holds for all inputs.
+    """
+    found = None
+    for part in reversed(kernel.parts()):
+        scale = part.input_scale()
+        if scale is None:
+            continue
+        if part.columns is None:
+            found = scale
+        else:
+            found = over_inputs(part, scale, n_inputs, elsewhere if found is None else found)
+    return found

@@ -6,7 +6,7 @@
 
 A constraint is given in place of the number. If the parameter has one value for each input, it
 holds for all of them. `Kernel.prepared` replaces it by the number at which training starts;
-training/constraints.py applies it during training.
+training/parameters.py applies it during training.
 """
 
 import sys

@@ -8,8 +8,7 @@ from jaxtyping import Float
 
 from ..numerics.arrays import AnyArray
 from ..numerics.fields import column_choice, positive, setting
-from .base import Kernel, Moved
-from .columns import over_inputs
+from .base import Kernel, Moved, over_inputs
 
 
 def _one_over_squares(spread: Float[np.ndarray, " D"], each: bool) -> Any:

@@ -16,8 +16,7 @@ from jaxtyping import Float
 from ..numerics.arrays import AnyArray
 from ..numerics.elementary import exp, log1p, not_below_zero
 from ..numerics.fields import column_choice, positive, setting
-from .base import Kernel, Moved, no_onnx
-from .columns import over_inputs
+from .base import Kernel, Moved, no_onnx, over_inputs
 
 # Up to this many inputs, squared distances are sums of squared differences: exact, also for
 # nearly equal points. For more inputs the matrix product form is many times faster; after centring

@@ -26,7 +26,6 @@ from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..numerics import pytrees
 from ..numerics.fields import (
     Positive,
     Role,
@@ -34,6 +33,7 @@ from ..numerics.fields import (
     checked_parameter,
     checked_setting,
     positive,
+    register,
     roles_of,
     setting,
 )
@@ -88,7 +88,7 @@ class Likelihood:
         dataclasses.dataclass(frozen=True)(cls)
         cls.roles = roles_of(cls)
         leaves = tuple(name for name, role in cls.roles.items() if isinstance(role, Positive))
-        pytrees.register(cls, leaves, tuple(name for name in cls.roles if name not in leaves))
+        register(cls, leaves, tuple(name for name in cls.roles if name not in leaves))
 
     @property
     def n_latent(self) -> int:

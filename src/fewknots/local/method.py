@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..inference.capabilities import Capabilities
+from ..inference.method import Capabilities
 from .model import RULES
 
 

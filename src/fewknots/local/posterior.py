@@ -14,14 +14,13 @@ import numpy as np
 from jaxtyping import Float, Int8
 
 from ..data.blocks import map_blocks
+from ..data.row_checks import check_finite
 from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..likelihoods import Bernoulli, Likelihood
-from ..numerics.device_copy import KeepsDeviceCopy
 from ..numerics.linalg import one_batch_of_solves
-from ..numerics.precision import computing_in, for_platform, one_lapack_thread
+from ..numerics.precision import KeepsDeviceCopy, computing_in, for_platform, one_lapack_thread
 from ..posterior import Then, as_they_are
-from ..reach import check_finite
 from .model import LocalModel, latent
 from .neighbours import Search, metric, search
 

@@ -29,13 +29,10 @@ from ..numerics.linalg import one_batch_of_solves
 from ..numerics.precision import compiled, one_lapack_thread
 from ..optimize.lbfgsb import Status
 from ..progress import Reporter
-from ..training.checkpoint import Checkpoints, flattened, unflattened
-from ..training.constraints import Constraints, inside, log_prior, within
+from ..training.checkpoint import Checkpoints, Saved, flattened, unflattened
 from ..training.full_batch import Fitted
-from ..training.loop import train
-from ..training.parameters import Model
-from ..training.run_state import Measure, RunState, all_finite
-from ..training.saved_form import Saved
+from ..training.loop import Measure, RunState, all_finite, train
+from ..training.parameters import Constraints, Model, inside, log_prior, within
 from ..training.schedule import Plan
 from .method import Local
 from .model import LocalModel, LogPredictive, latent, score

@@ -7,17 +7,25 @@
 A field with a plain default, `variance: Any = 1.0`, means `positive(1.0)`. A field may also hold
 another kernel, as in a sum. Learned parameters are the leaves of the pytree; the other fields are
 its static structure: other values need another compiled program.
+
+`register` makes the pytree. `jax.tree_util.register_dataclass` would be simpler, but in JAX 0.10
+the structures of two different classes registered by it are equal if their fields are equal. A
+compiled function finds its program by this structure. With two kernels that differ only in their
+class it sometimes used the program of the other kernel (only sometimes, because a hash table
+compares only keys with equal hashes).
 """
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
 _ROLE = "fewknots"  # the key in a field's metadata
 Start = Callable[[Float[np.ndarray, " D"], bool], Any]
+_T = TypeVar("_T")
 
 
 class Positive(NamedTuple):
@@ -93,6 +101,27 @@ def _role(cls: type, field: Any) -> Role:
     return role
 
 
+def register(cls: type[_T], leaves: tuple[str, ...], structure: tuple[str, ...] = ()) -> type[_T]:
+    """Make `cls` a pytree: fields `leaves` are its leaves, fields `structure` its static part."""
+
+    def flatten_with_keys(tree: Any):
+        keys = [(jax.tree_util.GetAttrKey(name), getattr(tree, name)) for name in leaves]
+        return keys, tuple(getattr(tree, name) for name in structure)
+
+    def flatten(tree: Any):
+        values = tuple(getattr(tree, name) for name in leaves)
+        return values, tuple(getattr(tree, name) for name in structure)
+
+    def unflatten(kept, values):
+        tree = object.__new__(cls)  # without the constructor: JAX may pass any object as a leaf
+        for name, value in zip((*leaves, *structure), (*values, *kept), strict=True):
+            object.__setattr__(tree, name, value)  # works for frozen dataclasses too
+        return tree
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+    return cls
+
+
 # --- checks of values -----------------------------------------------------------------------------
 
 
@@ -131,3 +160,46 @@ def checked_parameter(
     if size is None:
         return array.reshape(())
     return np.broadcast_to(array, (size,)).copy()
+
+
+def numbered_columns(label: str, columns: Any, names: Sequence[str]) -> tuple[int, ...]:
+    """The choice as column numbers; `names` are the names of all columns."""
+    known = {name: place for place, name in enumerate(names)}
+    unknown = [c for c in _listed(label, columns) if isinstance(c, str) and c not in known]
+    if unknown:
+        shown = ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")
+        raise ValueError(
+            f"{label} names the unknown column {unknown[0]!r}; the columns of X are {shown}."
+        )
+    return tuple(known[c] if isinstance(c, str) else c for c in _listed(label, columns))
+
+
+def checked_columns(label: str, columns: Any, n_inputs: int) -> tuple[int, ...]:
+    """The choice as column numbers, each of which is checked to exist."""
+    for column in (plain := _listed(label, columns)):
+        if isinstance(column, str):
+            raise ValueError(
+                f"{label} names the column {column!r}, but X has no column names. Pass a table "
+                "with named columns, or choose columns by number."
+            )
+        if not 0 <= column < n_inputs:
+            raise ValueError(
+                f"{label} chooses column {column}, but X has columns 0 to {n_inputs - 1}."
+            )
+    return tuple(int(column) for column in plain)
+
+
+def _listed(label: str, columns: Any) -> tuple[int | str, ...]:
+    """The choice as a tuple of different names or numbers."""
+    if isinstance(columns, str | bytes) or np.ndim(columns) != 1 or len(columns) == 0:
+        raise ValueError(
+            f"{label} must be a list of column names or numbers, as in ['age', 'income'] or "
+            f"[0, 2], or None for all columns; got {columns!r}."
+        )
+    plain = tuple(c.item() if isinstance(c, np.generic) else c for c in columns)
+    for column in plain:
+        if isinstance(column, bool) or not isinstance(column, int | str):
+            raise ValueError(f"{label} must hold column names or numbers, got {column!r}.")
+    if len(set(plain)) < len(plain):
+        raise ValueError(f"{label} names a column twice: {list(plain)!r}.")
+    return plain

@@ -5,6 +5,10 @@ that flag at import changes every other JAX program in the process. So each publ
 of fewknots opens `computing_in(dtype)`, and `on_device(name)` around it, which change the settings
 for their own thread and block. Both refuse to do so in a forked process without JAX's threads
 (forks.py).
+
+A posterior is kept on the host, as NumPy arrays that can be saved and pickled. To predict, JAX
+needs them on its device, and copying them on every call takes longer than predicting a few rows. So
+they are copied there once, and stay there for the next call (`KeepsDeviceCopy`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +26,7 @@ from .forks import note_computation
 DTypeName = str | type | np.dtype | None
 DEVICES = ("auto", "cpu", "gpu")
 Number = TypeVar("Number", int, float)
+_COPY = "_device_copy"
 
 
 def resolve_dtype(dtype: DTypeName, minibatches: bool = False) -> np.dtype:
@@ -191,3 +196,23 @@ def one_lapack_thread() -> Iterator[None]:
     """
     with _blas_libraries().limit(limits=1, user_api="blas"):
         yield
+
+
+class KeepsDeviceCopy:
+    """Mixin for immutable objects: keeps a copy of their arrays on the device, made when needed.
+
+    The copy is not part of the object's state: pickles and copies do not contain it.
+    """
+
+    def device_copy(self, arrays: Callable[[], Any]) -> Any:
+        """The pytree that `arrays` returns, on the device that is chosen for this thread."""
+        device = chosen_device()
+        kept = self.__dict__.get(_COPY)
+        if kept is None or kept[0] != device:
+            # Two threads may both come here: each makes a whole copy, and one copy is kept.
+            kept = device, jax.device_put(arrays())
+            self.__dict__[_COPY] = kept  # works for frozen dataclasses too
+        return kept[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != _COPY}

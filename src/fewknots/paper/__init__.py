@@ -1,8 +1,8 @@
 """The paper's experiments, one command each: `fewknots reproduce NAME`.
 
 An experiment (experiment.py) is a list of independent cells and a function that draws their
-results. runner.py runs the cells one by one and saves each in a file, so that a run can be stopped
-and resumed. folder.py writes the output: figure, numbers, README, record. The other files are the
+results. The cells are run one by one and each is saved in a file, so that a run can be stopped and
+resumed. folder.py writes the output: figure, numbers, README, record. The other files are the
 experiments, one to three files each.
 """
 

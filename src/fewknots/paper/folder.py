@@ -17,8 +17,7 @@ import numpy as np
 
 from .. import __version__
 from ..files.container import replacing
-from .experiment import Experiment, Options, Result
-from .runner import DataSets, OnProgress, gather, run_cells
+from .experiment import DataSets, Experiment, OnProgress, Options, Result, gather, run_cells
 
 
 def reproduce(

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..kernels import Kernel, Product, Sum
-from ..kernels.columns import over_inputs
+from ..kernels.base import over_inputs
 from ..numerics.fields import Positive
 
 _PER_UNIT = {1: "", 0: "", -1: " per unit", -2: " per unit²"}  # by the power that a field declares

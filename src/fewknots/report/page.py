@@ -59,7 +59,7 @@ def write_report(
     path : the file to write.
     X, y : rows that the classifier was not fitted to, and their labels, as in `classes_`.
     feature_names : names of the columns of X; default: the names of the fit, or of `recipe`.
-    baselines : `fewknots.tables.baselines.Baselines`, or an object whose `probabilities(X)` returns
+    baselines : `fewknots.tables.model.Baselines`, or an object whose `probabilities(X)` returns
         a dict of probabilities by name, to compare with the model.
     recipe : the `Recipe` that made X. With it, the page shows the columns of the table: a date or a
         text is one column, for any number of features. Without it, each feature is a column.

@@ -3,7 +3,7 @@
 The workers must have access to the files, under the same names. Each file is divided into ranges
 of rows; a worker reads a range, applies the recipe and drops the held-out rows. The client knows
 the size of every range without reading it, since the row number alone decides whether a row is
-held out (data/hold_out.py).
+held out (data/row_draw.py).
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ import dask
 import dask.array as da
 import numpy as np
 
-from ..data.hold_out import HashSplit
-from .rows import TableReader
+from ..data.row_draw import HashSplit
+from .reading import TableReader
 
 _LEAST_ROWS = 1000  # in a range; fewer rows are not worth a task
 

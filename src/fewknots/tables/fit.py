@@ -1,6 +1,6 @@
 """From files to a `TableModel`: read, learn the recipe, fit, score the held-out rows.
 
-The rows are read once to find out what the columns hold (survey.py). Small tables are then read
+The rows are read once to find out what the columns hold (reading.py). Small tables are then read
 into memory. Of large tables only the held-out rows, and a sample for logistic regression, are read
 into memory, and the classifier reads the rest as a stream. On a cluster the workers read it.
 """
@@ -15,8 +15,8 @@ from jaxtyping import Float
 
 from ..data.blocks import row_slices
 from ..data.csv_dialect import CsvOptions
-from ..data.hold_out import HashSplit
-from ..data.raw_files import RawFiles
+from ..data.row_draw import HashSplit
+from ..data.table_files import RawFiles
 from ..estimators import GPClassifier
 from ..exceptions import CheckpointWarning, warn
 from ..extras import missing
@@ -24,11 +24,9 @@ from ..fitting.plan import choose_plan
 from ..scoring import difference_interval, row_nlp, scores
 from ..stopping import TimeLimit, listening
 from ..version import __version__
-from .baselines import LOGISTIC, Baselines
 from .learned_rows import LearnedRowsCounter
-from .model import TableModel
-from .rows import NumberedRows, TableReader
-from .survey import NoProgress, ReadingProgress, Survey, Task, survey
+from .model import LOGISTIC, Baselines, TableModel
+from .reading import NoProgress, NumberedRows, ReadingProgress, Survey, TableReader, Task, survey
 
 MOST_ROWS_IN_MEMORY = 1_000_000
 MOST_BYTES_IN_MEMORY = 500_000_000

@@ -1,10 +1,13 @@
-"""Which rows a model is scored on: rows that it has not learned from.
+"""Which rows a model is scored on, rows that it has not learned from, and how that is told.
 
 A model recognises its training rows (learned_rows.py). So a file may contain some or all of them:
 they are counted, reported and left out. Without a file, the held-out rows of the fit are read again
 from the files of the fit.
 
 Files are read twice: which of several equal rows are new is known only after a pass over all.
+
+`Overlap` puts the counts into words, one or two sentences each: `checked_on` for readers of a
+report, `note` for the user of the command line.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,16 +17,106 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool
 
-from ..data.hold_out import HashSplit
+from ..data.row_draw import HashSplit
 from ..exceptions import DataError, ModelFileError
+from ..files.model_format import field, finite
 from .learned_rows import LearnedRowsCounter
 from .model import TableModel, TableRows
-from .overlap import Overlap
-from .overlap import rows as counted
-from .recipe.header import field, finite
 
+_NOTABLY_ALIKE = 0.01  # share of training rows with an equal row, from which the texts mention it
 OnRows = Callable[[str, int], None]  # called with the work and the number of rows so far
 Read = Callable[[], Iterator[TableRows]]  # starts a new pass over the given rows
+
+
+class Overlap(NamedTuple):
+    """Counts of given rows, from the model's fingerprints."""
+
+    given: int
+    checked: int  # rows that can be recognised: fewer than all if only a share has fingerprints
+    new: int  # how many of these are new
+    share: float  # of all rows, that has fingerprints
+    alike: float  # share of the training rows that equal another one
+
+    @property
+    def learned_from(self) -> int | None:
+        """Number of given rows; an estimate if not all could be checked, None if none could."""
+        if self.checked == 0:
+            return None
+        return round(self.given * (self.checked - self.new) / self.checked)
+
+    @property
+    def exact(self) -> bool:
+        """Whether every row could be checked."""
+        return self.share >= 1.0
+
+    def nothing_new(self) -> str:
+        """Error message if there is no new row to score."""
+        return (
+            f"the model learned from all {_rows(self.checked)} given, so they cannot tell how good "
+            "it is. Give rows that are new to it, or no file at all to score the rows held out at "
+            f"the fit; --all-rows scores these rows all the same.{self._looks_alike()}"
+        )
+
+    def text_for_all(self) -> tuple[str, str]:
+        """(checked_on, note) if all given rows are scored."""
+        if self.checked == 0:
+            text = (
+                f"{_rows(self.given)}. It cannot be known whether the model learned from them: it "
+                f"can tell for about one row in {round(1.0 / self.share):,}, and none of these is "
+                "one."
+            )
+            return text, text
+        if self.new < self.checked:
+            about = "" if self.exact else "about "
+            text = (
+                f"All {_rows(self.given)} given. The model learned from {about}"
+                f"{self.learned_from:,} of them, so these scores may look better than those of "
+                "new rows."
+            )
+            return text, f"{text} Without --all-rows only the others are scored."
+        if self.exact:
+            text = f"{_rows(self.given)}, none of which the model learned from."
+        else:
+            text = (
+                f"{_rows(self.given)}. The model learned from none of the {self.checked:,} of them "
+                "that can be checked."
+            )
+        return text, text
+
+    def text_for_new(self) -> tuple[str, str]:
+        """(checked_on, note) if only rows known to be new are scored."""
+        alike = self._looks_alike()
+        if self.exact:
+            text = (
+                f"{self.new:,} of the {_rows(self.given)} given. The model learned from the other "
+                f"{self.learned_from:,}, which are left out.{alike}"
+            )
+            note = (
+                f"{self.learned_from:,} of the {_rows(self.given)} given are rows the model "
+                f"learned from: only the other {self.new:,} are scored (--all-rows scores "
+                f"all).{alike}"
+            )
+            return text, note
+        text = (
+            f"{self.new:,} of the {_rows(self.given)} given. The model learned from about "
+            f"{self.learned_from:,} of them. It can tell this for a share of the rows, "
+            f"{self.checked:,} here, and those of them that are new are checked.{alike}"
+        )
+        return text, f"{text} (--all-rows scores all.)"
+
+    def _looks_alike(self) -> str:
+        """A warning that a row which equals a training row may still be a new one."""
+        if self.alike < _NOTABLY_ALIKE:
+            return ""
+        return (
+            f" Of the rows of the fit {self.alike:.0%} equal another one in every input, so a row "
+            "left out may be a new one that looks the same."
+        )
+
+
+def _rows(n: int) -> str:
+    """A number of rows as text."""
+    return f"{n:,} row" if n == 1 else f"{n:,} rows"
 
 
 class RowsToScore(NamedTuple):
@@ -64,7 +157,7 @@ def new_rows(model: TableModel, read: Read, all_rows: bool, watch: OnRows) -> Ro
         n, left_out = (sum(column) for column in zip(*sizes, strict=True))
         _check_any(n, left_out)
         checked_on = (
-            f"{counted(n)}. It cannot be known which of them the model learned from: the model "
+            f"{_rows(n)}. It cannot be known which of them the model learned from: the model "
             "file was written by an older version and does not say."
         )
         return RowsToScore(read, n, left_out, None, np.ones(n, bool), checked_on, checked_on)
@@ -136,6 +229,6 @@ def held_out_rows(model: TableModel, read: Read, names: str, watch: OnRows) -> R
             "held out cannot be found in them. Give a file of labelled rows."
         )
     held_out = int(np.count_nonzero(which))
-    checked_on = f"The {counted(held_out)} that were held out when the model was fitted."
+    checked_on = f"The {_rows(held_out)} that were held out when the model was fitted."
     note = f"{checked_on} They were read again from {names}."
     return RowsToScore(read, held_out, 0, 0, which, checked_on, note)

@@ -1,20 +1,36 @@
-"""Rows that stay where they are, and what they add up to for any parameters sent to them.
+r"""Rows that stay where they are, and what they add up to for any parameters sent to them.
 
 In training by rounds the rows are put on a device once, filled up to a shape that all holders of
 rows share, so that the program is compiled once. A round sends a `Point` (model and q, some M²
 numbers) and gets the sums of row_sums.py back. Rows are taken a block at a time: memory beside the
 rows is that of one block's features, whatever their number. How many rows are in a block follows
-from the length of the whole table, and blocks are added up exactly (exact_sums.py): so a sum is the
+from the length of the whole table, and blocks are added up exactly (below): so a sum is the
 same to the last bit, whoever holds which blocks.
 
 A round may ask for a random part of the rows (`Subset`). Whether a row takes part follows from its
 number in the whole table and the number of the round, by a hash, not from who holds it: so the
 part is the same however the table is split. (What it adds up to is the same but for rounding, since
 only the rows that take part are put into blocks.)
+
+**Sums that come out the same**, to the last bit, in whatever order their parts are added.
+Floating-point addition is not associative, so a sum over rows would depend on how they are split,
+by some 1e-16; and an optimiser that takes hundreds of steps on a surface with many hills lets that
+grow into another model. Integers have no such trouble. A block's sum x is taken apart as
+
+    x = high · 2⁻²⁴u + low · 2⁻⁶⁴u,     u = the power of two at or above the total weight,
+
+with integers of 64 bits, which are then added up in any order. Everything that is summed is an
+average over rows times their weight, so the largest that can be held is 2.7e11 for each unit of
+weight, and what is lost is 3e-20 of it for each block: less than float64 itself would lose.
+Whatever does not fit, or is no number, makes the whole sum NaN.
+
+What remains is that a *block* must be the same rows, in the same order, whoever holds them:
+distributed/whole_blocks.py sees to it on a cluster.
 """
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +44,6 @@ from ..inference.sites import Rows, WhitenedGaussian
 from ..numerics.arrays import AnyArray
 from ..numerics.precision import compiled, computing_in, for_platform
 from ..stopping import raise_if_interrupted
-from .exact_sums import Counted, as_floats, counted, together, unit_of
 from .parameters import Model
 from .row_sums import RowSums, row_sums
 
@@ -37,6 +52,16 @@ _SMALLEST_BLOCK = 64
 _FEWEST_BLOCKS = 32  # of a table, if they are not to be smaller than that: several hold a few each
 _FLOPS_AT_ONCE = {"cpu": 1e11, "gpu": 2e13}
 _WIDE = np.dtype(np.float64)  # what sums are added up in, whatever the rows are in
+_HIGH, _LOW = 2.0**-24, 2.0**-64
+_LARGEST = 2.0**62  # of an integer
+
+
+class Counted(NamedTuple):
+    """A tree of sums, as integers."""
+
+    high: Any
+    low: Any
+    is_whole: AnyArray  # False if something did not fit
 
 
 class Point(NamedTuple):
@@ -222,3 +247,44 @@ def _sums(point: Point, rows: Rows, chosen, count, unit) -> PartFound:
         0, count, lambda i, so_far: together(so_far, sums_of_block(i)), nothing
     )
     return PartFound(total, whitening.jitter, whitening.ok)
+
+
+def unit_of(total_weight: float) -> float:
+    """The power of two that u is."""
+    return 2.0 ** math.ceil(math.log2(total_weight))
+
+
+def counted(tree: Any, unit: Any) -> Counted:
+    """Arrays of float64 as integers; to be traced by JAX."""
+    scaled = jax.tree.map(lambda x: x / (unit * _HIGH), tree)
+    whole = jax.tree.map(jnp.floor, scaled)
+    high = jax.tree.map(lambda x: x.astype(jnp.int64), whole)
+    low = jax.tree.map(lambda x, w: _nearest((x - w) * (_HIGH / _LOW)), scaled, whole)
+    fits = [jnp.all(jnp.abs(x) < _LARGEST) for x in jax.tree.leaves(scaled)]  # a NaN does not
+    return Counted(high, low, jnp.all(jnp.stack(fits)))
+
+
+def together(one: Counted, other: Counted) -> Counted:
+    """The sum of both, of NumPy's arrays or JAX's."""
+    parts = (one.high, one.low), (other.high, other.low)
+    high, low = total = jax.tree.map(lambda a, b: a + b, *parts)
+    # An overflow is a sum whose sign is that of neither of its parts.
+    overflows = jax.tree.map(lambda a, b, s: (((a ^ s) & (b ^ s)) < 0).any(), *parts, total)
+    is_whole = one.is_whole & other.is_whole
+    for overflow in jax.tree.leaves(overflows):
+        is_whole = is_whole & ~overflow
+    return Counted(high, low, is_whole)
+
+
+def as_floats(sums: Counted, unit: float) -> Any:
+    """The tree that was counted, in NumPy's float64."""
+    scale = unit if bool(sums.is_whole) else math.nan
+
+    def joined(high, low):
+        return np.asarray(high, np.float64) * (scale * _HIGH) + np.asarray(low) * (scale * _LOW)
+
+    return jax.tree.map(joined, sums.high, sums.low)
+
+
+def _nearest(x):
+    return jnp.round(x).astype(jnp.int64)

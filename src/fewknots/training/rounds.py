@@ -36,18 +36,15 @@ from ..optimize.lbfgsb import Status, flatten
 from ..optimize.natural_rounds import Damping
 from ..progress import Reporter
 from ..stopping import StoppedEarly
-from .checkpoint import flattened, unflattened
-from .correction import CurvatureCorrections
+from .checkpoint import Saved, flattened, unflattened
 from .full_batch import Fitted, Problem
 from .held_rows import Found, Point, Shape
-from .loop import train
+from .loop import Measure, RunState, train
 from .parameters import Named, encode, limits
-from .run_state import Measure, RunState
-from .saved_form import Saved
 from .schedule import Plan
 from .steps import Naturals
 from .summation import MemorySums, RoundsRun, fitted_at, point_at, seen_at, weigh
-from .surrogate import Iterate, Proposal, Sample, Surrogate, Visited
+from .surrogate import CurvatureCorrections, Iterate, Proposal, Sample, Surrogate, Visited
 
 _FIRST_RADIUS = 0.03  # lengthscales for Z, logarithms for the kernel's parameters
 _LEAST_RADIUS = 1e-6

@@ -15,13 +15,11 @@ from ..optimize.lbfgsb import Status
 from ..progress import Reporter
 from ..stopping import to_the_end
 from . import steps
-from .checkpoint import flattened, unflattened
+from .checkpoint import Saved, flattened, unflattened
 from .full_batch import Fitted, Problem
 from .held_rows import Point, Subset
-from .loop import train
+from .loop import Measure, RunState, all_finite, train
 from .parameters import encode
-from .run_state import Measure, RunState, all_finite
-from .saved_form import Saved
 from .schedule import Plan, rates
 from .summation import RoundsRun, fitted_at, point_at, weigh
 

@@ -21,13 +21,11 @@ from ..numerics.precision import computing_in, current_platform, for_platform
 from ..optimize.lbfgsb import Status
 from ..progress import Reporter
 from . import steps
-from .checkpoint import Checkpoints, flattened, unflattened
+from .checkpoint import Checkpoints, Saved, flattened, unflattened
 from .feed import Feed, equal_blocks, weightless_block
 from .full_batch import Fitted, Problem, check_end
-from .loop import train
+from .loop import Measure, RunState, train
 from .parameters import Model, encode
-from .run_state import Measure, RunState
-from .saved_form import Saved
 from .schedule import Plan, patience, rates
 from .steps import Base, Naturals, TrainState
 

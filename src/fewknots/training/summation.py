@@ -17,22 +17,11 @@ from ..inference.sites import Rows, WhitenedGaussian
 from ..numerics.precision import compiled
 from ..optimize.lbfgsb import Status
 from ..optimize.natural_rounds import Seen
-from .checkpoint import Checkpoints
+from .checkpoint import Checkpoints, Saved
 from .full_batch import EvidenceGradient, Fitted, check_end
-from .held_rows import (
-    Found,
-    Point,
-    Shape,
-    Span,
-    Subset,
-    hold,
-    rows_in_a_block,
-    summed,
-    sums_at,
-)
+from .held_rows import Found, Point, Shape, Span, Subset, hold, rows_in_a_block, summed, sums_at
 from .parameters import Model, Named, add_prior, decode
 from .row_sums import model_gradient
-from .saved_form import Saved
 from .steps import Base, Naturals, Triangle, divergence, gaussian, target
 from .stochastic import Start
 

@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 
 from ...data import cells
 from ...data.cells import MICROSECONDS_A_DAY, Read
+from ...data.row_checks import Reasons, missing, not_a, refuse_other_cells
 from ...data.sources import Place
 from ...exceptions import DataError, ModelFileError
-from .header import field, finite, flag, optional, text, texts
+from ...files.model_format import field, finite, flag, optional, text, texts
 from .profile import Holds
-from .reasons import Reasons, missing, not_a, refuse_other_cells
 
 DAYS_A_YEAR = 365.2425
 MONDAY = 4  # 1 January 1970 was a Thursday

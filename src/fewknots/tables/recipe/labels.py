@@ -14,14 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from ...data.cells import is_gap, labels
-from ...data.row_checks import missing_value
+from ...data.row_checks import Reasons, missing_value
 from ...data.sources import Place
 from ...data.table_columns import label_kind
 from ...data.targets import LabelCodes
 from ...exceptions import DataError, ModelFileError
-from .header import field
+from ...files.model_format import field
 from .profile import ColumnProfile
-from .reasons import Reasons
 
 Label = bool | int | float | str
 _LABEL_KINDS = ("numbers", "text", "nothing")

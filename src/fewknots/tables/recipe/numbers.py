@@ -15,13 +15,12 @@ import pyarrow.compute as pc
 
 from ...data import cells
 from ...data.cells import Read
-from ...data.row_checks import check_features
+from ...data.row_checks import Reasons, check_features, missing, not_a, refuse_other_cells
 from ...data.sources import Place
 from ...data.tables import LARGEST_VALUE
 from ...exceptions import DataError
-from .header import field, finite, flag, optional
+from ...files.model_format import field, finite, flag, optional
 from .profile import Holds
-from .reasons import Reasons, missing, not_a, refuse_other_cells
 
 
 @dataclass(frozen=True)

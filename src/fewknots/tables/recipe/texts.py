@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...data.row_checks import Reasons
 from ...data.sources import Place
 from ...exceptions import DataError
-from .header import field, texts
+from ...files.model_format import field, texts
 from .profile import Holds
-from .reasons import Reasons
 
 MOST_LEVELS = 50  # with a feature of their own
 _MOST_COUNTED = 100_000  # different texts in one column; a limit on memory

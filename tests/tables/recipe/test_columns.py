@@ -9,10 +9,10 @@ import pyarrow.parquet
 import pytest
 
 from fewknots.data.csv_dialect import CsvOptions
-from fewknots.data.raw_files import RawFiles
+from fewknots.data.table_files import RawFiles
 from fewknots.exceptions import DataError
+from fewknots.tables.reading import NoProgress, Task, survey
 from fewknots.tables.recipe import Recipe
-from fewknots.tables.survey import NoProgress, Task, survey
 
 MANY = 100_000  # lines of a CSV, several times what is looked at first
 
