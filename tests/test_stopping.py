@@ -14,11 +14,13 @@ import pytest
 
 from fewknots import GPClassifier, GPRegressor
 from fewknots.exceptions import InterruptedFitWarning
+from fewknots.local import training
 from fewknots.numerics.precision import compiled, computing_in
 from fewknots.stopping import (
     Interruption,
     StoppedEarly,
     TimeLimit,
+    forced_exit,
     holding_back,
     listening,
     raise_if_interrupted,
@@ -272,6 +274,50 @@ def test_a_program_that_is_compiled_is_left_behind(ctrl_c):
     assert program(1.0) == 2.0
 
 
+def test_a_fit_without_a_result_is_abandoned_for_that_of_another(ctrl_c):
+    """While its program is compiled, also in a command: a competitor in a contest."""
+    traced, interrupted = threading.Event(), threading.Event()
+
+    def slow_to_compile(x):
+        traced.set()
+        assert interrupted.wait(HANGS)
+        return x + 1.0
+
+    def press():
+        assert traced.wait(HANGS)
+        ctrl_c()
+
+    pressing = threading.Thread(target=press)
+    with listening() as interruption, forced_exit(lambda number: 1):
+        interruption.can_keep = interruption.can_abandon = True
+        pressing.start()
+        with pytest.raises(KeyboardInterrupt):
+            compiled(slow_to_compile)(1.0)
+        assert interruption.seen
+    interrupted.set()
+    pressing.join()
+
+
+def test_local_evidence_is_not_computed_to_its_end(ctrl_c, monkeypatch):
+    """Ctrl-C in the last look at all rows: the bound of the last steps is what there is."""
+    blocks = []
+    own = training.row_slices
+
+    def slices(n_rows, size):
+        for rows in own(n_rows, 50):
+            blocks.append(rows)
+            ctrl_c()
+            yield rows
+
+    monkeypatch.setattr(training, "row_slices", slices)
+    monkeypatch.setattr(training, "block_size", lambda n_neighbors: 50)
+    with pytest.warns(InterruptedFitWarning):
+        clf = GPClassifier(method="local", max_iter=3, random_state=0).fit(X, y)
+    assert len(blocks) == 1
+    assert np.isfinite(clf.log_evidence_)
+    assert clf.score(X, y) > 0.8
+
+
 def test_a_program_is_compiled_once_for_the_thread_and_the_call():
     traced = []
 
@@ -412,3 +458,50 @@ def test_a_command_ends_amid_a_program_that_does_not(sent, code, tmp_path):
     assert done.stderr == "fewknots: interrupted; nothing more was written.\n"
     assert not Path(done.stdout.strip()).exists()  # the scratch folder
     assert not list(tmp_path.iterdir())
+
+
+# The command has a result of its own, and a program that is never compiled is left behind.
+WITH_A_RESULT = """
+import os, signal, sys, threading, time
+import typer
+from fewknots import cli
+from fewknots.cli import app
+from fewknots.cli.running import Commands, exit_code_of_interruption
+from fewknots.numerics.precision import compiled
+from fewknots.stopping import listening
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+app.app = typer.Typer(cls=Commands)
+
+def endless(x):
+    os.kill(os.getpid(), int(sys.argv[2]))
+    while True:
+        time.sleep(1.0)
+
+@app.app.callback()
+def main(): ...
+
+@app.app.command()
+def work(number: int):
+    with listening() as interruption:
+        interruption.can_keep = interruption.can_abandon = True
+        try:
+            compiled(endless)(1.0)
+        except KeyboardInterrupt:
+            print("written")
+            raise typer.Exit(exit_code_of_interruption())
+
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_command_with_a_result_does_not_wait_for_a_program(sent, code):
+    done = subprocess.run(
+        [sys.executable, "-c", WITH_A_RESULT, "work", str(int(sent))],
+        capture_output=True,
+        text=True,
+        timeout=HANGS,
+    )
+    assert done.returncode == code, done.stderr
+    assert done.stdout == "written\n"

@@ -112,7 +112,7 @@ class Reporter:
         self.moments.append(now)
         if self._line is not None:
             self._line.show(*_as_text(now, self._max_iter))
-        self._interruption.can_keep = True
+        self._interruption.can_keep, self._interruption.can_abandon = True, False
         stop = self._call_callbacks(now, so_far)
         return any(stop) or self.is_asked_to_stop()
 

@@ -17,6 +17,7 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -86,13 +87,16 @@ class Interruption:
     """Ctrl-C during a fit, or during a command that fits.
 
     While there is no result to keep, Ctrl-C raises KeyboardInterrupt as usual. After that the first
-    Ctrl-C is recorded in `seen`, and the fit ends with its result so far. A second one raises.
+    Ctrl-C is recorded in `seen`, and the fit ends with its result so far. A second one raises, and
+    so does the first one in a fit that can be abandoned for the result of another.
     """
 
     def __init__(self) -> None:
         self.seen = False
         self.can_keep = False  # whether there is a result to keep
         self.keeps_nothing = False  # whether the caller has no use for an unfinished result
+        # whether the work at hand may be abandoned: a fit before it has a result, it has none yet
+        self.can_abandon = False
         self.held_back = False  # whether code is running that must not be interrupted
         self.waiting = False  # whether Ctrl-C came while it was held back
         self.listeners = 0  # number of nested `listening` blocks
@@ -110,6 +114,8 @@ class Interruption:
         if self.seen or self.nothing_to_keep:
             raise KeyboardInterrupt
         self.seen = True
+        if self.can_abandon:
+            raise KeyboardInterrupt
 
 
 _listening: Interruption | None = None
@@ -168,9 +174,14 @@ def holding_back() -> Iterator[None]:
 
 
 def leaves_behind() -> bool:
-    """Whether Ctrl-C may abandon a compilation: in a fit from Python, whose process goes on."""
+    """Whether Ctrl-C may abandon a compilation: the process goes on without it.
+
+    So it does in a fit from Python, and in a command that has the result of another fit to write.
+    """
     in_main = threading.current_thread() is threading.main_thread()
-    return in_main and _listening is not None and not _listening.held_back and not _in_command
+    if not in_main or _listening is None or _listening.held_back:
+        return False
+    return _listening.can_abandon or not _in_command
 
 
 def unless_interrupted(work: Callable[[], object]) -> None:
@@ -179,19 +190,34 @@ def unless_interrupted(work: Callable[[], object]) -> None:
     Python calls a signal handler only between two of its own instructions. Compiling a program is
     one instruction of up to four seconds, but waiting for a thread can be interrupted. The thread
     then works to its end, and the process does not exit before it: JAX crashes if Python is shut
-    down meanwhile. Errors in `work` are ignored: the caller does the same work again and sees them.
+    down meanwhile (a command does not wait: `exit_at_once`). Errors in `work` are ignored: the
+    caller does the same work again and sees them.
     """
     done = threading.Event()
+    _at_work.add(done)
 
     def run() -> None:
         try:
             with suppress(Exception):
                 work()
         finally:
+            _at_work.discard(done)
             done.set()
 
     threading.Thread(target=run).start()
     done.wait()
+
+
+_at_work: set[threading.Event] = set()
+
+
+def exit_at_once(code: int) -> None:
+    """At the end of a command: end the process if a compilation that was abandoned goes on."""
+    if _at_work:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
 
 
 def interrupt(frame: FrameType | None) -> None:

@@ -154,7 +154,7 @@ def test_a_signal_leaves_a_model_and_a_checkpoint(many_rows, tmp_path, on_ctrl_c
     assert process.returncode == code, err
     assert "holds what was learned by then" in err
     assert "--resume goes on" in err
-    assert "They were not scored" in out
+    assert "held out were not scored" in out
     before = load(model).classifier.n_iter_
     assert load(model).predict_proba(pd.DataFrame({"a": [0.0], "b": [0.0]})).sum() == pytest.approx(
         1.0, rel=1e-12

@@ -1,5 +1,6 @@
 """`evaluate` and `report` score rows that are new to the model, and say which those are."""
 
+import re
 import shutil
 
 import numpy as np
@@ -256,3 +257,34 @@ def test_a_verdict_has_an_interval(fewknots, fitted, tmp_path):
     flights(10, seed=7).to_csv(tmp_path / "ten.csv", index=False)
     few = fewknots("evaluate", fitted / "m.fewknots", tmp_path / "ten.csv")
     assert "10 rows are too few to tell which is better" in few.out
+
+
+@pytest.mark.parametrize(
+    ("sources", "name"),
+    [
+        (["flights.csv"], r"line (\d+)"),
+        (["copy.parquet"], r"row (\d+)"),
+        (["flights.csv", "later.csv"], r"(flights|later)\.csv, line (\d+)"),
+    ],
+)
+def test_rows_on_the_page_are_named_as_in_the_files(fewknots, fitted, tmp_path, sources, name):
+    page = tmp_path / "page.html"
+    files = [fitted / source for source in sources]
+    done = fewknots("report", fitted / "m.fewknots", *files, "--out", page)
+    assert done.code == 0, done.err
+    listed = [
+        re.findall(r"<td[^>]*>(.*?)</td>", line)
+        for line in re.findall(r"<tr>(<td.*?)</tr>", page.read_text())
+    ]
+    listed = [cells for cells in listed if re.fullmatch(name, cells[0])]
+    assert len(listed) >= 10
+    for cells in listed:
+        file, number = sources[0], int(re.search(r"\d+$", cells[0])[0])
+        if len(sources) > 1:
+            file = cells[0].partition(",")[0]
+        if file.endswith("parquet"):
+            row = pd.read_parquet(fitted / file).astype(str).iloc[number - 1].tolist()
+        else:
+            row = (fitted / file).read_text().splitlines()[number - 1].split(",")
+        assert cells[4] == row[0]  # the time
+        assert cells[2] in row  # the label

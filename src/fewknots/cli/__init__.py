@@ -8,12 +8,15 @@ command imports what it needs inside its function, after it has checked that its
 import sys
 
 from ..extras import missing
+from ..stopping import exit_at_once
 
 
 def main() -> None:
     """Run the command line; without typer, say how to install it."""
     try:
-        sys.exit(_run())
+        code = _run()
+        exit_at_once(code)
+        sys.exit(code)
     except KeyboardInterrupt:  # before or after the command itself
         sys.exit(130)
 

@@ -279,7 +279,8 @@ def _print(model: "TableModel", path: Path, seconds: float) -> None:
     typer.echo(f"Method: {method_in_words(model.classifier)}.")
     typer.echo(f"The file holds {contents_in_words(model.classifier, model)}")
     if not held_out["scores"]:
-        why = "No row was held out" if held_out["rows"] == 0 else "They were not scored"
+        n = held_out["rows"]
+        why = f"The {n:,} rows held out were not scored" if n else "No row was held out"
         typer.echo(f"{why}, so there are no scores.")
         return
     scored = held_out["scored"]

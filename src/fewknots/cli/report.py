@@ -26,6 +26,9 @@ from .inspect import contents_in_words
 from .output import ReadingLine, check_destination, print_json, say_left_out
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..data.sources import Place
     from ..tables.model import TableModel
     from ..tables.rows_to_score import RowsToScore
 
@@ -68,6 +71,7 @@ def command(
 
     fitted = load_table_model(model)
     X, y, raw = [], [], []
+    places: list[tuple[Place, int]] = []
     count = 0
     reading = Reading(sources, all_rows, strict, separator, decimal, encoding)
     with ReadingLine() as watch, rows_to_score(fitted, model, reading, watch) as to_score:
@@ -75,6 +79,7 @@ def command(
             X.append(rows.X)
             y.append(fitted.classifier.classes_[rows.y])
             raw.append(rows.raw)
+            places.extend((rows.place, int(number)) for number in rows.numbers)
             count += len(rows.X)
             watch("reading", count)
             if count >= MOST_ROWS:
@@ -99,6 +104,7 @@ def command(
             "checked_on": _checked_on(to_score, len(labels)),
             "holds": contents_in_words(fitted.classifier, fitted),
         },
+        row_names=lambda rows: _names(places, rows),
     )
     if as_json:
         print_json({"out": str(destination), **facts(to_score), "rows": len(labels)})
@@ -113,6 +119,21 @@ def _about_the_fit(model: "TableModel") -> dict[str, Any]:
     if isinstance(held_out := about.get("hold_out"), dict):
         about["hold_out"] = {name: held_out[name] for name in _SHOWN if name in held_out}
     return about
+
+
+def _names(places: "Sequence[tuple[Place, int]]", rows: list[int]) -> list[str]:
+    """Names of rows for the user: "line 12", or "a.csv, line 12" if there are several files."""
+    several = len({place.name for place, _ in places}) > 1
+    names: dict[int, str] = {}
+    for file in {places[row][0].name for row in rows}:
+        of_file = [row for row in rows if places[row][0].name == file]
+        layout = places[of_file[0]][0].layout
+        before = f"{Path(file).name}, " if several else ""
+        for row, name in zip(
+            of_file, layout.row_names([places[row][1] for row in of_file]), strict=True
+        ):
+            names[row] = before + name
+    return [names[row] for row in rows]
 
 
 def _checked_on(to_score: "RowsToScore", used: int) -> str:

@@ -270,25 +270,32 @@ class CsvLayout:
 
     def row_name(self, row: int) -> str:
         """The line in which the row begins, or its row number if lines cannot be counted."""
+        return self.row_names([row])[0]
+
+    def row_names(self, rows: Sequence[int]) -> list[str]:
+        """The names of several rows, in one pass over the file."""
         try:
-            line = line_of_row(self.path, self.dialect, row)
+            lines = lines_of_rows(self.path, self.dialect, rows)
         except (csv.Error, OSError, EOFError):  # a very long field, or a truncated file
-            line = None
-        return f"row {row + 1} below the header" if line is None else f"line {line}"
+            lines = {}
+        return [f"line {lines[r]}" if r in lines else f"row {r + 1} below the header" for r in rows]
 
 
-def line_of_row(path: Path, dialect: Dialect, row: int) -> int | None:
-    """The line of a row, counted from 0; None if the file ends before it."""
+def lines_of_rows(path: Path, dialect: Dialect, rows: Sequence[int]) -> dict[int, int]:
+    """The line of each row, counted from 0, that the file has."""
+    wanted, last, found = set(rows), max(rows, default=-1), {}
     with pa.input_stream(path) as stream:
         text = io.TextIOWrapper(
             io.BufferedReader(stream), dialect.encoding, errors="replace", newline=""
         )
         reader = csv.reader(text, delimiter=dialect.separator, quotechar=dialect.quote)
-        before = records = 0
+        before, row = 0, -1  # the header is a record too
         for fields in reader:
             if fields:  # an empty line has none
-                if records == row + 1:  # the header is a record too
-                    return before + 1
-                records += 1
+                if row in wanted:
+                    found[row] = before + 1
+                if row >= last:
+                    break
+                row += 1
             before = reader.line_num
-    return None
+    return found

@@ -58,6 +58,9 @@ class Layout(Protocol):
     def row_name(self, row: int) -> str:
         """The name of a row for users, given its number from 0: for instance "line 12"."""
 
+    def row_names(self, rows: Sequence[int]) -> list[str]:
+        """The names of several rows: faster than one by one."""
+
 
 @dataclass(frozen=True)
 class NumberedLayout:
@@ -73,6 +76,9 @@ class NumberedLayout:
 
     def row_name(self, row: int) -> str:
         return f"row {row + self.first}"
+
+    def row_names(self, rows: Sequence[int]) -> list[str]:
+        return [self.row_name(row) for row in rows]
 
 
 IN_MEMORY = NumberedLayout(0)

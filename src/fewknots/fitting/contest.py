@@ -129,6 +129,9 @@ class Contest:
         context = FitContext(limit, self.interruption, self._task)
         started = time.perf_counter()
         model = score = None
+        # until its first report Ctrl-C abandons it, and the rival is the result
+        rival = callback.rival
+        self.interruption.can_abandon = rival is not None and rival.model is not None
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:
@@ -137,6 +140,8 @@ class Contest:
                     score = self.nlp_of_rows(model)
             except NumericalError:
                 model = None
+            finally:
+                self.interruption.can_abandon = False
         seconds = time.perf_counter() - started
         stopped = self.interruption.seen or self.asked_to_stop
         return Outcome(

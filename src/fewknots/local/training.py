@@ -29,6 +29,7 @@ from ..numerics.linalg import one_batch_of_solves
 from ..numerics.precision import compiled, one_lapack_thread
 from ..optimize.lbfgsb import Status
 from ..progress import Reporter
+from ..stopping import StoppedEarly, raise_if_interrupted
 from ..training.checkpoint import Checkpoints, Saved, flattened, unflattened
 from ..training.full_batch import Fitted
 from ..training.loop import Measure, RunState, all_finite, train
@@ -198,6 +199,7 @@ class _Neighbourhoods:
         model, likelihood = self._model(state), self._likelihood(state)
         total, size = 0.0, block_size(near.shape[1])
         for some in row_slices(len(queries.y), size):
+            raise_if_interrupted()
             X, y, around = (padded(a[some], size) for a in (queries.X, queries.y, near))
             with one_batch_of_solves:
                 found = jax.block_until_ready(
@@ -216,7 +218,12 @@ class _Neighbourhoods:
             return self.so_far(state, bound)
         with one_lapack_thread():
             self._look_everywhere(state)
-            return self.so_far(state, self._evidence(state))
+            try:
+                bound = self._evidence(state)
+            except StoppedEarly:
+                if bound is None:
+                    raise KeyboardInterrupt from None  # there is nothing to keep
+            return self.so_far(state, bound)
 
     def so_far(self, state: _State, bound: float) -> Fitted:
         if not np.isfinite(bound):

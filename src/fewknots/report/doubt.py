@@ -105,9 +105,11 @@ def _listed(evidence: Evidence, rows: np.ndarray, caption: str) -> Markup:
     if left_out:
         caption += f", with the {len(names)} columns that matter most"
     header = ["Row", f"P({evidence.labels[1]})", "Label", "Latent variance", *names]
+    numbers = [int(row) for row in rows]
+    called = numbers if evidence.row_names is None else evidence.row_names(numbers)
     lines = [
-        [int(row), float(evidence.p[row]), evidence.labels[evidence.y[row]], float(v), *of_row]
-        for row, v, of_row in zip(rows, variance, values, strict=True)
+        [name, float(evidence.p[row]), evidence.labels[evidence.y[row]], float(v), *of_row]
+        for name, row, v, of_row in zip(called, rows, variance, values, strict=True)
     ]
     return table(caption, header, lines)
 

@@ -1,6 +1,6 @@
 """The data for all sections of the report, computed once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from .labels import IN_A_CELL, IN_A_SENTENCE, shortened
 
 _LATENT_ROWS = 20_000  # rows for which the latent function is computed
 _UNKNOWN_ROWS = "It cannot be known here whether the model learned from these rows."
+
+RowNames = Callable[[list[int]], list[str]]
 
 
 class Evidence(NamedTuple):
@@ -32,6 +34,7 @@ class Evidence(NamedTuple):
     importance: Importance  # of each
     raw: Any  # pyarrow table of the same rows before encoding, or None
     about: Mapping[str, Any]
+    row_names: RowNames | None
 
     @property
     def classifier(self) -> Any:
@@ -77,6 +80,7 @@ def gather(
     baselines: Any,
     raw: Any,
     about: Mapping[str, Any] | None,
+    row_names: RowNames | None,
 ) -> Evidence:
     """Predict for all rows, and compute the latent function for some thousands of them."""
     check_kind(classifier)
@@ -105,6 +109,7 @@ def gather(
         importance(rows, truth, inputs),
         raw,
         about or {},
+        row_names,
     )
 
 

@@ -20,7 +20,7 @@ from . import (
     surface,
     training,
 )
-from .evidence import Evidence, gather
+from .evidence import Evidence, RowNames, gather
 from .labels import IN_A_SENTENCE, label, shortened
 from .markup import Markup, element
 
@@ -50,6 +50,7 @@ def write_report(
     rows: Any = None,
     title: str | None = None,
     about: Mapping[str, Any] | None = None,
+    row_names: RowNames | None = None,
 ) -> None:
     """Write one HTML file about a fitted `GPClassifier` and rows to check it on.
 
@@ -69,10 +70,12 @@ def write_report(
         predicted column), "n_rows" (number of training rows), "model_file", "checked_on" (a
         sentence about the origin of the rows, such as "They were held out at the fit.") and "holds"
         (what the model file contains of the table, such as "20 inducing points.").
+    row_names : function that gives the names of rows of X, such as "line 12", for their numbers;
+        default: the numbers, from 0.
     """
     if feature_names is None and recipe is not None:
         feature_names = recipe.feature_names
-    evidence = gather(classifier, X, y, feature_names, recipe, baselines, rows, about)
+    evidence = gather(classifier, X, y, feature_names, recipe, baselines, rows, about, row_names)
     content = page(evidence, title or _title(evidence))
     with replacing(path) as unfinished:
         unfinished.write_text(content, encoding="utf-8", newline="\n")

@@ -118,6 +118,7 @@ class TableRows(NamedTuple):
     place: Place
     whole: pa.RecordBatch  # all rows
     reasons: Reasons  # why some rows cannot be scored, by their number in `whole`
+    numbers: np.ndarray  # of the rows of `X` in their file, from 0
 
 
 @dataclass(frozen=True)
@@ -191,15 +192,17 @@ class TableModel:
                 y, unlabelled = self.labels.codes_where_known(batch.column(self.target), place)
                 reasons = joined(reasons, unlabelled)
             whole = batch if keep is None else batch.select(list(keep))
+            numbers = place.first_row + np.arange(len(X))
             if not reasons:
-                yield TableRows(X, y, whole, place, whole, reasons)
+                yield TableRows(X, y, whole, place, whole, reasons, numbers)
                 continue
             if strict:
                 refuse(reasons, place)
             good = np.ones(len(X), bool)
             good[list(reasons)] = False
             raw = whole.filter(pa.array(good))
-            yield TableRows(X[good], None if y is None else y[good], raw, place, whole, reasons)
+            y = None if y is None else y[good]
+            yield TableRows(X[good], y, raw, place, whole, reasons, numbers[good])
 
     def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
         """Write the model as an ONNX graph, with as much of its recipe as ONNX can express."""

@@ -146,7 +146,8 @@ class RowsToScore(NamedTuple):
             elif taken.any():
                 assert rows.y is not None
                 raw = rows.raw.filter(pa.array(taken))
-                yield rows._replace(X=rows.X[taken], y=rows.y[taken], raw=raw)
+                numbers = rows.numbers[taken]
+                yield rows._replace(X=rows.X[taken], y=rows.y[taken], raw=raw, numbers=numbers)
 
 
 def new_rows(model: TableModel, read: Read, all_rows: bool, watch: OnRows) -> RowsToScore:
