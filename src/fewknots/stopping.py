@@ -95,7 +95,7 @@ class Interruption:
         self.seen = False
         self.can_keep = False  # whether there is a result to keep
         self.keeps_nothing = False  # whether the caller has no use for an unfinished result
-        # whether the work at hand may be abandoned: a fit before it has a result, it has none yet
+        # whether the fit at hand has no result yet, and another fit's can be kept in its place
         self.can_abandon = False
         self.held_back = False  # whether code is running that must not be interrupted
         self.waiting = False  # whether Ctrl-C came while it was held back

@@ -140,15 +140,27 @@ def test_the_digest_knows_the_data(tmp_path, rows):
 # What cannot be learnt from
 
 
-def test_a_third_label_is_named_with_its_row(tmp_path):
+def test_a_label_that_is_none_of_the_classes_is_named_with_its_row(tmp_path):
     for part, labels in enumerate((["a", "b", "a"], ["b", "b", "c"])):
         pa.csv.write_csv(pa.table({"x": [1, 2, 3], "y": labels}), tmp_path / f"{part}.csv")
     with pytest.raises(DataError, match=r"1.csv, line 4: column 'y' is 'c', but .* 'a' and 'b'"):
-        Spool.written(open_source(tmp_path, target="y"), tmp_path)
+        Spool.written(open_source(tmp_path, target="y"), tmp_path, np.array(["a", "b"]))
     with pytest.raises(DataError, match=r"the array, row 2: the target is 7, but .* 0 and 1"):
-        spool_of(tmp_path, np.ones((4, 1)), np.array([0, 1, 7, 9]))
+        spool_of(tmp_path, np.ones((4, 1)), np.array([0, 1, 7, 9]), classes=np.array([0, 1]))
     with pytest.raises(DataError, match=r"row 0: the target is 5, but .* 0 and 1"):
         spool_of(tmp_path, np.ones((2, 1)), np.array([5, 1]), classes=np.array([0, 1]))
+
+
+def test_labels_without_end_are_no_classes(tmp_path):
+    with pytest.raises(DataError, match=r"row 1000: .* more than 1,000 classes. Is the target a"):
+        spool_of(tmp_path, np.ones((1200, 1)), np.arange(1200))
+
+
+def test_three_labels_are_coded_in_their_order(tmp_path):
+    with spool_of(tmp_path, np.ones((5, 1)), np.array(["b", "c", "a", "b", "c"])) as spool:
+        assert spool.classes.tolist() == ["a", "b", "c"]
+        assert spool.take(np.arange(5))[1].tolist() == [1, 2, 0, 1, 2]
+        assert spool.class_totals.tolist() == [1, 2, 2]
 
 
 def test_text_among_numbers_is_no_second_label(tmp_path):

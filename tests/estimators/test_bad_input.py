@@ -33,7 +33,7 @@ def with_value(X, value):
         (lambda X, y: (X, np.zeros(80)), r"y holds 1 class \(.*0.*\); two classes are needed"),
         (
             lambda X, y: (np.repeat(X, 20, axis=0), np.arange(1600)),
-            "y holds 1,600 different labels .* Is the target a number",
+            r"y holds 1,600 different labels \(0, 1, 2, 3, 4, \.\.\.\), .* Is the target a number",
         ),
         (lambda X, y: (X, X[:, 0]), "Unknown label type: continuous"),
         (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
@@ -84,7 +84,10 @@ def test_weights_that_leave_one_class(moons):
         ({"inducing_points": np.full((4, 3), np.nan)}, "inducing_points holds NaN or infinity"),
         ({"kernel": "spline"}, "unknown kernel 'spline'"),
         ({"kernel": RBF(lengthscale=[1.0, 2.0])}, "RBF.lengthscale must have one value or 3"),
-        ({"likelihood": "cauchit"}, "likelihood must be one of 'probit', 'logit', got 'cauchit'"),
+        (
+            {"likelihood": "cauchit"},
+            "likelihood must be one of 'auto', 'probit', 'logit', 'softmax', got 'cauchit'",
+        ),
         ({"method": "magic"}, "method must be one of"),
         ({"optimizer": "sgd"}, "optimizer must be one of"),
         ({"inducing_init": "grid"}, "inducing_init must be one of"),

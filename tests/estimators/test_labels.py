@@ -99,7 +99,6 @@ REFUSED = {
     "one label": (np.zeros(30), r"y holds 1 class \(0\.0\); two"),
     "one text": (np.full(30, "a"), r"y holds 1 class \('a'\); two"),
     "one date": (np.zeros(30, "M8[D]"), r"y holds 1 class \('1970-01-01'\); two"),
-    "three": (np.arange(30) % 3 + 0.0, r"3 classes \(0\.0, 1\.0, 2\.0\)"),
 }
 
 

@@ -138,7 +138,7 @@ def test_bad_rows_leave_the_old_model_and_no_scratch_file(streamed, tmp_path, mo
     with pytest.raises(DataError, match="is 'x' in every row that counts"):
         streamed.fit_stream(tmp_path / "one.parquet", "late")
     assert streamed.posterior_ is before
-    assert [path.name for path in tmp_path.iterdir()] == ["three.parquet"]
+    assert [path.name for path in tmp_path.iterdir()] == ["one.parquet"]
 
 
 def test_nothing_is_as_long_as_the_stream():
