@@ -47,6 +47,19 @@ def test_a_dataframe_gives_what_the_array_in_memory_gives(fitted, in_memory, fra
     assert list(fitted.feature_names_in_) == ["time", "distance"]
 
 
+def test_three_classes_give_what_they_give_in_memory(threads):
+    X, y = rows(240)
+    y = np.where(X[:, 1] > 9.0, "never", y)
+    settings = SETTINGS | {"max_iter": 4, "optimizer": "rounds"}
+    alone = GPClassifier(**settings).fit(X, y)
+    clf = GPClassifier(**settings).fit(*cut(X, y, 3))
+    np.testing.assert_array_equal(clf.classes_, ["in time", "late", "never"])
+    np.testing.assert_allclose(clf.predict_proba(X), alone.predict_proba(X), atol=1e-8)
+    lazy = clf.predict_proba(da.from_array(X, chunks=(100, 2)))
+    assert lazy.shape == (240, 3)
+    np.testing.assert_array_equal(lazy.compute(), clf.predict_proba(X))
+
+
 def test_predictions_for_a_dataframe_stay_lazy_and_keep_its_index(fitted, frame):
     odd = frame[["time", "distance"]].set_index(np.arange(len(frame)) * 2)
     ddf = dd.from_pandas(odd, npartitions=3)

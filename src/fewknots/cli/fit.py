@@ -165,11 +165,13 @@ def command(
     from ..estimators import GPClassifier
     from ..fitting.settings import one_of
     from ..kernels import as_kernel
+    from ..likelihoods import LINKS
     from ..numerics.precision import DEVICES, on_device
     from ..stopping import TimeLimit, listening
     from ..tables.fit import RunOptions, fit_files
     from ..tables.reading import Task
 
+    one_of("--likelihood", likelihood, LINKS)
     classifier = GPClassifier(
         kernel=as_kernel(kernel),
         n_inducing=inducing or "auto",

@@ -55,7 +55,8 @@ def _facts(estimator: Any) -> dict[str, Any]:
         "stored_rows": stored_rows(estimator),
     }
     if hasattr(estimator, "classes_"):
-        facts |= {"likelihood": estimator.likelihood, "classes": estimator.classes_.tolist()}
+        likelihood = estimator._targets_header(lambda labels: None)["likelihood"]
+        facts |= {"likelihood": likelihood, "classes": estimator.classes_.tolist()}
     return facts
 
 

@@ -340,8 +340,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         name, classes = header["likelihood"], decode_array(header["classes"])
         if name not in (*LINKS, "softmax"):
             raise ModelFileError(f"unknown likelihood {shown(name)}.")
-        if classes.ndim != 1 or len(classes) < 2 or np.any(classes[1:] <= classes[:-1]):
-            raise ModelFileError("its classes are not two or more, sorted.")
+        if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) != len(classes):
+            raise ModelFileError("its classes are not two or more different labels.")
         if name == "softmax":
             return {"likelihood": Softmax(len(classes)), "classes": classes}
         if len(classes) != 2:

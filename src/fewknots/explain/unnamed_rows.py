@@ -71,11 +71,12 @@ def check_rows(rows: Any, classifier: bool = True) -> None:
         )
     if classifier and not hasattr(rows.classifier, "predict_proba"):
         check_kind(rows.classifier)
-    n_classes = len(rows.classifier.classes_) if classifier else 2
-    if n_classes > 2:
+    if classifier and rows.classifier._likelihood.n_latent > 1:
+        n_classes = len(rows.classifier.classes_)
         raise ValueError(
-            f"this is for two classes so far, and the classifier has {n_classes}. Its "
-            "predict_proba, and explain.kernel_relevance, are for any number."
+            "this is for two classes and a probit or logit link so far, and the classifier is a "
+            f"softmax of {n_classes} classes. Its predict_proba, and explain.kernel_relevance, are "
+            "for any number."
         )
 
 
