@@ -203,9 +203,9 @@ def test_a_partition_with_bad_rows_names_itself(two_workers):
 def test_a_label_of_another_type_is_found_where_it_is(two_workers):
     X, y = rows()
     y = y.astype(object)
-    y[450:600] = 7
+    y[450:675] = 7
     with pytest.raises(
-        DataError, match=r"partition 3, row 0: y is 7, .* text and numbers are mixed"
+        DataError, match=r"partition 2, row 0: y is 7, .* text and numbers are mixed"
     ):
         GPClassifier(**SETTINGS).fit(*cut(X, y, 4))
 

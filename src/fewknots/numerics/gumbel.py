@@ -96,6 +96,7 @@ _RULES = {
 _ROWS_AT_ONCE = {"cpu": 128, "gpu": 2**30}
 _NUMBERS_AT_ONCE = {"cpu": 2**12, "gpu": 2**19}
 _MOST_STEPS_AT_ONCE = 16
+_MOST_STEPS = 2000  # variances far above 1000, which a search may try out, are not worth more
 _UNROLLED = 8
 
 
@@ -248,7 +249,9 @@ def _summed_at_once(add, tails, start, given, mean, variance) -> Any:
     below = rule.below_in_tails if tails else rule.below
     first = jnp.max(mean - below * sd, axis=0) - _NOISE_BELOW
     last = jnp.max(mean + rule.above * sd, axis=0) + rule.far
-    count = jnp.ceil((last - first) / step)
+    span = last - first
+    step = jnp.maximum(step, span / _MOST_STEPS)
+    count = jnp.where(span < jnp.inf, jnp.ceil(span / step), 0.0)  # no steps where nothing is known
     rest = 1.0 / -jnp.expm1(-step)  # 1 + e^{-step} + e^{-2 step} + ...
     at_once = max(1, min(for_platform(_NUMBERS_AT_ONCE) // mean.size, _MOST_STEPS_AT_ONCE))
     distribution = _distribution(sd, rule, tails)
@@ -292,7 +295,7 @@ def _narrow(sd: Float[Array, "C N"], rule: _Rule) -> Callable[[Float[Array, "S C
 
     Few nodes are enough where σ is small.
     """
-    share = jnp.clip(jnp.max(sd), 0.45, 1.0)
+    share = jnp.clip(jnp.max(jnp.where(sd < 1.0, sd, 1.0)), 0.45, 1.0)  # NaN counts as 1
     loops = jnp.ceil(share * rule.narrow / _UNROLLED).astype(int)
     apart = 2.0 * rule.reach / (loops * _UNROLLED - 1).astype(sd.dtype)
     smallest, ratio = jnp.exp(-rule.reach * sd), jnp.exp(apart * sd)
