@@ -276,16 +276,17 @@ def _distribution(
     narrow, wide = _narrow(jnp.minimum(sd, _WIDE), rule), _wide(jnp.maximum(sd, _WIDE), rule, tails)
     some_narrow, some_wide = jnp.any(~is_wide), jnp.any(is_wide)
 
-    def of(ahead: Float[Array, "S C N"]) -> _Noisy:
-        def none(ahead: Float[Array, "S C N"]) -> _Noisy:
-            return _Noisy(*(jnp.zeros_like(ahead),) * 5)
+    def none(ahead: Float[Array, "S C N"]) -> _Noisy:
+        return _Noisy(*(jnp.zeros_like(ahead),) * 5)
 
-        pairs = zip(
-            lax.cond(some_wide, wide, none, ahead),
-            lax.cond(some_narrow, narrow, none, ahead),
-            strict=True,
-        )
+    def with_wide(ahead: Float[Array, "S C N"], found: _Noisy) -> _Noisy:
+        pairs = zip(wide(ahead), found, strict=True)
         return _Noisy(*(jnp.where(is_wide, w, n) for w, n in pairs))
+
+    def of(ahead: Float[Array, "S C N"]) -> _Noisy:
+        # one after the other: the second is given what the first found
+        found = lax.cond(some_narrow, narrow, none, ahead)
+        return lax.cond(some_wide, with_wide, lambda _, found: found, ahead, found)
 
     return of
 
