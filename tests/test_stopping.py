@@ -14,6 +14,8 @@ import pytest
 
 from fewknots import GPClassifier, GPRegressor
 from fewknots.exceptions import InterruptedFitWarning
+from fewknots.fitting import contest
+from fewknots.kernels import RBF
 from fewknots.local import training
 from fewknots.numerics.precision import compiled, computing_in
 from fewknots.stopping import (
@@ -296,6 +298,51 @@ def test_a_fit_without_a_result_is_abandoned_for_that_of_another(ctrl_c):
         assert interruption.seen
     interrupted.set()
     pressing.join()
+
+
+def test_a_program_is_not_waited_for_beyond_the_time():
+    released = threading.Event()
+
+    def slow_to_compile(x):
+        assert released.wait(HANGS)
+        return x + 1.0
+
+    program = compiled(slow_to_compile)
+    with listening() as interruption:
+        with interruption.abandonable(TimeLimit(0.1)), pytest.raises(KeyboardInterrupt):
+            program(1.0)
+        released.set()
+        assert not interruption.seen
+        assert program(1.0) == 2.0
+
+
+def test_a_competitor_that_has_not_begun_at_the_end_of_the_time_is_abandoned(monkeypatch):
+    """Its programs wait to be compiled until the fit is over: else it would never end."""
+    second, over = threading.Event(), threading.Event()
+    own = contest.Contest._compete
+
+    def compete(self, method, limit, callback):
+        if method == "sparse_kl":
+            second.set()
+            self.limit.end = time.perf_counter() + 0.2
+        return own(self, method, limit, callback)
+
+    class Slow(RBF):
+        def correlation(self, r2):
+            if second.is_set() and threading.current_thread() is not threading.main_thread():
+                assert over.wait(HANGS)
+            return super().correlation(r2)
+
+    monkeypatch.setattr(contest.Contest, "_compete", compete)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 2))
+    clf = GPClassifier(Slow(lengthscale=np.ones(2)), max_iter=10, max_time=HANGS, random_state=0)
+    try:
+        clf.fit(X, X[:, 0] * X[:, 1] > 0)
+    finally:
+        over.set()
+    assert clf.method_ == "local"
+    assert list(clf.contest_) == ["local"]
 
 
 def test_local_evidence_is_not_computed_to_its_end(ctrl_c, monkeypatch):

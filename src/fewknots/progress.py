@@ -10,14 +10,15 @@ can update without them.
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from .stopping import Interruption, TimeLimit
+from .stopping import Interruption, StoppedEarly, TimeLimit
 
 _COMPILING = "compiling"
 _BETWEEN_UPDATES = 0.2  # seconds; each update is a message to the browser
@@ -135,6 +136,17 @@ class Reporter:
             raise KeyboardInterrupt
         late = self.limit is not None and self.limit.is_over() and bool(self.moments)
         return self.interrupted or late
+
+    @contextmanager
+    def unless_asked_to_stop(self) -> Iterator[None]:
+        """Within the block a request to stop raises `StoppedEarly`, also while JAX compiles."""
+        try:
+            with self._interruption.abandonable(self.limit):
+                yield
+        except KeyboardInterrupt:
+            if not self.is_asked_to_stop():
+                raise
+            raise StoppedEarly from None
 
     @property
     def seconds(self) -> float:

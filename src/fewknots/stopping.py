@@ -95,8 +95,8 @@ class Interruption:
         self.seen = False
         self.can_keep = False  # whether there is a result to keep
         self.keeps_nothing = False  # whether the caller has no use for an unfinished result
-        # whether the fit at hand has no result yet, and another fit's can be kept in its place
-        self.can_abandon = False
+        self.can_abandon = False  # whether there is another result than that of the work at hand
+        self._limit: TimeLimit | None = None  # at whose end that work is abandoned
         self.held_back = False  # whether code is running that must not be interrupted
         self.waiting = False  # whether Ctrl-C came while it was held back
         self.listeners = 0  # number of nested `listening` blocks
@@ -105,6 +105,25 @@ class Interruption:
     def nothing_to_keep(self) -> bool:
         """Whether stopping now would lose no result."""
         return self.keeps_nothing or not self.can_keep
+
+    @contextmanager
+    def abandonable(self, limit: TimeLimit | None) -> Iterator[None]:
+        """Within the block, and until a report, there is a result that does not need this work.
+
+        So Ctrl-C raises KeyboardInterrupt, although there is a result to keep; and a compilation is
+        abandoned, with the same exception, when the time is over.
+        """
+        self.can_abandon, self._limit = True, limit
+        try:
+            yield
+        finally:
+            self.can_abandon, self._limit = False, None
+
+    def seconds_until_abandoned(self) -> float | None:
+        """How long to wait for the work at hand; None: to its end."""
+        if not self.can_abandon or self._limit is None:
+            return None
+        return self._limit.left()
 
     def interrupt(self) -> None:
         """Handle Ctrl-C."""
@@ -174,7 +193,7 @@ def holding_back() -> Iterator[None]:
 
 
 def leaves_behind() -> bool:
-    """Whether Ctrl-C may abandon a compilation: the process goes on without it.
+    """Whether a compilation may be abandoned: the process goes on without it.
 
     So it does in a fit from Python, and in a command that has the result of another fit to write.
     """
@@ -185,7 +204,7 @@ def leaves_behind() -> bool:
 
 
 def unless_interrupted(work: Callable[[], object]) -> None:
-    """Do `work` in a thread of its own, and wait for it; Ctrl-C ends the waiting.
+    """Do `work` in a thread of its own, and wait for it; Ctrl-C or the clock ends the waiting.
 
     Python calls a signal handler only between two of its own instructions. Compiling a program is
     one instruction of up to four seconds, but waiting for a thread can be interrupted. The thread
@@ -205,7 +224,9 @@ def unless_interrupted(work: Callable[[], object]) -> None:
             done.set()
 
     threading.Thread(target=run).start()
-    done.wait()
+    seconds = None if _listening is None else _listening.seconds_until_abandoned()
+    if not done.wait(seconds):
+        raise KeyboardInterrupt
 
 
 _at_work: set[threading.Event] = set()

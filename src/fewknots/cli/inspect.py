@@ -119,7 +119,7 @@ def method_in_words(estimator: Any) -> str:
         return str(method)
     others = " and ".join(name for name in contest if name != method)
     if not others:
-        return f"{method}; there was no time for another method to compete"
+        return f"{method}; the fit ended before another method could compete"
     if gain is None:
         return f"{method}; {others} could not be fitted to these rows"
     low, high = gain["interval"]

@@ -18,6 +18,7 @@ ends the contest with what there is by then.
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,6 +59,7 @@ class Outcome(NamedTuple):
     seconds: float
     seconds_to_start: float  # until its first moment: most of it is compiling
     stopped: bool  # by the user
+    abandoned: bool  # before it had a result
     said: list[warnings.WarningMessage]
 
     @property
@@ -108,12 +110,9 @@ class Contest:
         rest = None
         if self.limit is not None:
             rest = TimeLimit((1.0 - _LAST_SCORES) * self.limit.left())
-        try:
-            other = self._compete("sparse_kl", rest, _Follow(self, rest, local))
-        except KeyboardInterrupt:
-            if not (self.interruption.seen and is_usable):
-                raise
-            return self._crowned(local._replace(stopped=True), None)
+        other = self._compete("sparse_kl", rest, _Follow(self, rest, local))
+        if other.abandoned:
+            return self._crowned(local._replace(stopped=other.stopped), None)
         if not is_usable and other.model is None:
             raise NumericalError(
                 "neither method='sparse_kl' nor method='local' could be fitted to these rows. Try "
@@ -129,24 +128,29 @@ class Contest:
         context = FitContext(limit, self.interruption, self._task)
         started = time.perf_counter()
         model = score = None
-        # until its first report Ctrl-C abandons it, and the rival is the result
-        rival = callback.rival
-        self.interruption.can_abandon = rival is not None and rival.model is not None
+        abandoned, has_rival = False, callback.rival is not None and bool(callback.rival.model)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:
-                model = self.fit(settings, self.learned, context)
+                # until its first report it can be abandoned, and the rival is the result
+                with self.interruption.abandonable(self.limit) if has_rival else nullcontext():
+                    model = self.fit(settings, self.learned, context)
                 if self._is_time_to_score(callback):
-                    score = self.nlp_of_rows(model)
+                    with self.interruption.abandonable(self.limit):
+                        score = self.nlp_of_rows(model)
             except NumericalError:
                 model = None
-            finally:
-                self.interruption.can_abandon = False
+            except KeyboardInterrupt:
+                abandoned = model is None
+                if not self._is_over() or (abandoned and not has_rival):
+                    raise
         seconds = time.perf_counter() - started
         stopped = self.interruption.seen or self.asked_to_stop
-        return Outcome(
-            method, model, score, seconds, callback.seconds_to_start, stopped, list(said)
-        )
+        times = seconds, callback.seconds_to_start
+        return Outcome(method, model, score, *times, stopped, abandoned, list(said))
+
+    def _is_over(self) -> bool:
+        return self.interruption.seen or (self.limit is not None and self.limit.is_over())
 
     def _settings_of(self, method: str) -> FitSettings:
         folder = self.settings.checkpoint  # to each its own

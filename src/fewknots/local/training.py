@@ -10,6 +10,7 @@ search is quick to build anew.
 The loop around the steps is training/loop.py.
 """
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -205,8 +206,8 @@ class _Neighbourhoods:
                 found = jax.block_until_ready(
                     latent(self.run.rule, likelihood, model, self.rows, X, around)
                 )
-            tilted = likelihood.tilted(jnp.asarray(y), *found)
-            log_prob = np.asarray(tilted.log_prob, np.float64)[: some.stop - some.start]
+            log_prob = np.asarray(_log_predictive(likelihood, y, *found), np.float64)
+            log_prob = log_prob[: some.stop - some.start]
             total += float(queries.weights[some] @ log_prob)
         return total
 
@@ -218,8 +219,10 @@ class _Neighbourhoods:
             return self.so_far(state, bound)
         with one_lapack_thread():
             self._look_everywhere(state)
+            may_do_without = nullcontext if bound is None else self.report.unless_asked_to_stop
             try:
-                bound = self._evidence(state)
+                with may_do_without():
+                    bound = self._evidence(state)
             except StoppedEarly:
                 if bound is None:
                     raise KeyboardInterrupt from None  # there is nothing to keep
@@ -244,6 +247,11 @@ def _decoded(free: LocalModel, constraints: Constraints | None) -> LocalModel:
     if constraints is not None:
         kernel = within(kernel, constraints)
     return LocalModel(kernel, free.mean, jnp.exp(free.sharpness))
+
+
+@compiled
+def _log_predictive(likelihood: Likelihood, y: Any, mean: Any, variance: Any) -> Any:
+    return likelihood.tilted(y, mean, variance).log_prob
 
 
 @partial(compiled, static_argnums=0)
