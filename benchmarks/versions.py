@@ -69,7 +69,8 @@ TASKS = {task.__name__: task for task in (full_batch, minibatches, prediction)}
 
 def seconds(task: str, checkout: Path, folder: Path) -> float:
     command = [sys.executable, __file__, "--worker", task, "--data", str(folder)]
-    environment = os.environ | {"PYTHONPATH": str(checkout.resolve() / "src")}
+    path = os.pathsep.join([str(checkout.resolve() / "src"), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path}
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
