@@ -33,9 +33,9 @@ from ..files.model_format import checked_array
 from ..fitting.job import FittedModel
 from ..fitting.settings import METHODS
 from ..kernels import Kernel
-from ..likelihoods import LINKS, Bernoulli
+from ..likelihoods import Likelihood
 from ..local.model import RULES
-from ..local.posterior import LocalPosterior
+from ..local.posterior import LocalPosterior, label_dtype
 from ..numerics.precision import DEVICES
 from ..posterior import GaussianPosterior, MixturePosterior, Posterior
 
@@ -124,8 +124,11 @@ def restored(
     training = header["training"]
     method = value_of(training, "method", str)
     named("method", method, METHODS[cls._learns])
-    posterior = _restore_posterior(header, arrays, kernel)
-    targets = cls._restored_targets(header["targets"], posterior.points.dtype, known)
+    dtype = arrays["posterior.points"].dtype
+    if dtype not in (np.float32, np.float64):
+        raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
+    targets = cls._restored_targets(header["targets"], dtype, known)
+    posterior = _restore_posterior(header, arrays, kernel, targets["likelihood"])
     if isinstance(posterior, GaussianPosterior | MixturePosterior):
         n_latent, found = targets["likelihood"].n_latent, len(posterior.shrink)
         if n_latent != found:
@@ -169,14 +172,12 @@ def _of_the_model(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name not in _NOT_OF_THE_MODEL}
 
 
-def _restore_posterior(header, arrays, kernel: Kernel) -> Posterior:
+def _restore_posterior(header, arrays, kernel: Kernel, likelihood: Likelihood) -> Posterior:
     cls = named("posterior", header["posterior"], _POSTERIORS)
     points = arrays["posterior.points"]
     dtype = points.dtype
-    if dtype not in (np.float32, np.float64):
-        raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
     if cls is LocalPosterior:
-        return _restore_local(header, arrays, kernel)
+        return _restore_local(header, arrays, kernel, likelihood)
     if header["format"] == 1:  # which knew one latent function, and no axis for it
         axes = {"projection": 0, "mean": 0, "means": 1, "shrink": 0}
         arrays = arrays | {
@@ -206,27 +207,32 @@ def _local_settings(posterior: Posterior) -> dict[str, int | str] | None:
     return posterior.settings() if isinstance(posterior, LocalPosterior) else None
 
 
-def _restore_local(header, arrays, kernel: Kernel) -> LocalPosterior:
-    settings = header["local"]
+def _restore_local(header, arrays, kernel: Kernel, likelihood: Likelihood) -> LocalPosterior:
+    settings, L = header["local"], likelihood.n_latent
     n_rows, dtype = len(arrays["posterior.points"]), arrays["posterior.points"].dtype
     if n_rows == 0:
         raise ModelFileError("its posterior is empty.")
-    signs = checked_array(arrays, "posterior.signs", np.int8, (n_rows,))
-    if not np.all(np.abs(signs) == 1):
-        raise ModelFileError("array 'posterior.signs' holds other numbers than -1 and 1.")
+    name, allowed = ("signs", (-1, 1)) if L == 1 else ("codes", range(L))
+    labels = checked_array(arrays, f"posterior.{name}", label_dtype(likelihood), (n_rows,))
+    if not np.isin(labels, list(allowed)).all():
+        raise ModelFileError(f"array 'posterior.{name}' holds other numbers than those of classes.")
+    n_slots = settings.get("n_slots", 1)  # of a file from before there were slots
+    if not isinstance(n_slots, int) or not 1 <= n_slots <= L:
+        raise ModelFileError(f"n_slots is {n_slots!r}, not a number of classes.")
     n_neighbors = settings["n_neighbors"]
     if not isinstance(n_neighbors, int) or n_neighbors < 1:
         raise ModelFileError(f"n_neighbors is {n_neighbors!r}, not a number of rows.")
     return LocalPosterior(
         kernel,
         checked_array(arrays, "posterior.points", dtype, (n_rows, header["n_features"])),
-        signs,
+        labels,
         checked_array(arrays, "posterior.weights", dtype, (n_rows,)),
-        checked_array(arrays, "posterior.mean", dtype, ()),
+        checked_array(arrays, "posterior.mean", dtype, () if L == 1 else (L,)),
         checked_array(arrays, "posterior.sharpness", dtype, ()),
         n_neighbors,
         named("local inference", settings["rule"], {rule: rule for rule in RULES}),
-        Bernoulli(named("likelihood", settings["link"], {link: link for link in LINKS})),
+        likelihood,
+        n_slots,
     )
 
 

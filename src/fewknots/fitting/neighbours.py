@@ -2,15 +2,18 @@
 
 import jax
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from scipy.special import logit, ndtri
 
 from ..data.blocks import row_slices
+from ..data.row_draw import some_rows
 from ..inference.sites import Rows
 from ..kernels import Kernel
-from ..likelihoods import Bernoulli
+from ..likelihoods import Bernoulli, Likelihood
+from ..local.coupled import slots_for
 from ..local.method import Local
 from ..local.model import LocalModel
+from ..local.neighbours import metric, search
 from ..local.posterior import LocalPosterior
 from ..local.training import LocalRun, fit_local
 from ..numerics.precision import computing_in, resolve_dtype
@@ -27,6 +30,7 @@ from .start import starting_kernel
 _FEW_ROWS = 5000  # which can afford float64
 _MOST_HELD_OUT = 4096  # each is solved for at every score
 _SLICE = 65_536
+_MOST_LOOKED_AT = 1000  # neighbourhoods whose classes are counted
 
 
 def train_neighbourhoods(job: Job) -> Trained:
@@ -35,7 +39,6 @@ def train_neighbourhoods(job: Job) -> Trained:
     assert plan is not None
     assert isinstance(method, Local)
     likelihood = job.encoding.likelihood
-    assert isinstance(likelihood, Bernoulli)
     if table.n_rows < 2:
         raise ValueError("method='local' needs at least two rows, each to predict the other.")
     dtype = resolve_dtype(settings.dtype, minibatches=table.n_rows > _FEW_ROWS)
@@ -45,12 +48,12 @@ def train_neighbourhoods(job: Job) -> Trained:
     kept = np.setdiff1d(np.arange(table.n_rows), left_out, assume_unique=True)
     rows = _taken(table, kept, dtype)
     check_weights(method, rows.weights)  # of a stream they are not seen before
-    start = _start(job, rows, likelihood)
+    start, n_neighbors = _start(job, rows, likelihood), count_neighbors(settings)
     run = LocalRun(
         rows=rows,
         start=start,
         likelihood=likelihood,
-        n_neighbors=count_neighbors(settings),
+        n_neighbors=n_neighbors,
         rule=method.inference,
         plan=plan,
         seed=drawn.seed,
@@ -60,6 +63,7 @@ def train_neighbourhoods(job: Job) -> Trained:
         held_out=_taken(table, left_out, dtype) if len(left_out) else None,
         checkpoints=drawn.checkpoints,
         resumed=drawn.saved,
+        n_slots=_count_slots(rows, start.kernel, n_neighbors, likelihood.n_latent, drawn.seed),
     )
     with computing_in(dtype), job.report() as reporter:
         fitted = fit_local(run, reporter)
@@ -81,12 +85,23 @@ def with_more_rows(posterior: LocalPosterior, rows: Rows) -> tuple[LocalPosterio
         seed=0,
         tol=0.0,
         learn=False,
+        n_slots=after.n_slots,
     )
     with computing_in(after.points.dtype):
         return after, fit_local(run, Reporter(None, 0, 1)).evidence
 
 
-def _start(job: Job, rows: Rows, likelihood: Bernoulli) -> LocalModel:
+def _count_slots(rows: Rows, kernel: Kernel, n_neighbors: int, n_classes: int, seed: int) -> int:
+    """Enough for the classes of nearly every neighbourhood, going by some of them."""
+    if n_classes == 1:
+        return 1
+    some = rows.X[some_rows(len(rows.y), _MOST_LOOKED_AT, seed)]
+    index = search(rows.X, metric(kernel, rows.X.shape[1]))
+    near = index.nearest(some, min(n_neighbors, len(rows.y)))
+    return slots_for(rows.y[near].astype(np.int64), n_classes)
+
+
+def _start(job: Job, rows: Rows, likelihood: Likelihood) -> LocalModel:
     """The kernel as the user or the last fit left it, and a mean and sharpness to go with it.
 
     A mean that is learned starts where a query far from all rows has the classes' shares as its
@@ -96,20 +111,25 @@ def _start(job: Job, rows: Rows, likelihood: Bernoulli) -> LocalModel:
         model = job.warm.posterior.model
     else:
         kernel = starting_kernel(job, rows) if job.warm is None else job.warm.kernel
-        mean = _prior_mean(rows, kernel, likelihood) if job.settings.learn_kernel else 0.0
-        model = LocalModel(kernel, np.asarray(mean), np.asarray(1.0))
+        mean = _prior_mean(rows, kernel, likelihood)
+        if not job.settings.learn_kernel:
+            mean = np.zeros_like(mean)
+        model = LocalModel(kernel, mean, np.asarray(1.0))
     return jax.tree.map(lambda parameter: np.asarray(parameter, rows.X.dtype), model)
 
 
-def _prior_mean(rows: Rows, kernel: Kernel, likelihood: Bernoulli) -> float:
-    weights = rows.weights.astype(np.float64)
-    # one row of each class more: neither is ever impossible
-    share = (weights @ (rows.y > 0) + 1.0) / (weights.sum() + 2.0)
+def _prior_mean(rows: Rows, kernel: Kernel, likelihood: Likelihood) -> Float[np.ndarray, "*L"]:
+    """One row of each class more is counted: none is ever impossible."""
+    weights, two = rows.weights.astype(np.float64), likelihood.n_latent == 1
+    codes = (rows.y > 0 if two else rows.y).astype(np.int64)
+    counts = 1.0 + np.bincount(codes, weights, minlength=max(2, likelihood.n_latent))
+    share = counts / counts.sum()
     with computing_in(np.dtype(np.float64)):
         variance = float(np.mean(np.asarray(kernel.diagonal(rows.X[:1].astype(np.float64)))))
-    if likelihood.link == "probit":
-        return float(ndtri(share) * np.sqrt(1.0 + variance))
-    return float(logit(share) * np.sqrt(1.0 + np.pi * variance / 8.0))  # MacKay's approximation
+    if isinstance(likelihood, Bernoulli) and likelihood.link == "probit":
+        return np.asarray(ndtri(share[1]) * np.sqrt(1.0 + variance))
+    log_odds = np.asarray(logit(share[1])) if two else np.log(share) - np.mean(np.log(share))
+    return log_odds * np.sqrt(1.0 + np.pi * variance / 8.0)  # MacKay's approximation
 
 
 def _taken(table: Table, numbers: Int[np.ndarray, " n"], dtype: np.dtype) -> Rows:

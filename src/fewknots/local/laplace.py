@@ -24,48 +24,83 @@ _SMALLEST_STEP = 1e-3
 _ROUGH_STEPS = 5
 _CONJUGATE_STEPS = 8
 
+Slope = Float[Array, "Q K *P"]  # a number for each neighbour, or for each function there
+
 
 def laplace(
     prior: Covariances, labels: Labelled, likelihood: Likelihood, mean: Any, tolerance: float
 ) -> SiteSolution:
-    """Until Newton's step is shorter than `tolerance`; that last one is taken, too.
-
-    What it leaves is of the order of its square. A step that lowers log p(y|f) - ½ αᵀKα is not
-    taken but halved.
-    """
+    """The mode of each neighbourhood with one latent function; coupled.py has several."""
     K = prior.covariance
 
-    def seen(centred: Matrix, likelihood: Likelihood = likelihood) -> Pointwise:
+    def at_rows(centred: Matrix, likelihood: Likelihood = likelihood) -> Pointwise:
         at = by_row(likelihood.at, labels.y, mean + centred)
         return jax.tree.map(lambda column: labels.weights * column, at)
 
+    def seen(slope: Matrix, centred: Matrix) -> tuple[Float[Array, " Q"], Pointwise]:
+        at = at_rows(centred)
+        return jnp.sum(at.log_prob, axis=1) - 0.5 * jnp.sum(slope * centred, axis=1), at
+
+    def newton(at: Pointwise, slope: Matrix, centred: Matrix) -> Matrix:
+        linear, factor = at.slope + at.curvature * centred, factorised(K, at.curvature)
+        return linear - shrunk(factor, at.curvature, times(K, linear)) - slope
+
+    slope, centred = climb(K, seen, newton, _rough_mode(K, at_rows), tolerance)
+    at, zero = at_rows(centred), jnp.zeros_like(slope)
+    return SiteSolution(
+        slope,
+        at.curvature,
+        factorised(K, at.curvature),
+        None,
+        Sensitivity(-at.curvature, zero, at.curvature_slope, zero),
+        lambda other: at_rows(centred, other)[1:3],
+    )
+
+
+def climb(
+    K: Float[Array, "Q K K"],
+    seen: Callable[[Slope, Slope], tuple[Float[Array, " Q"], Any]],
+    newton: Callable[[Any, Slope, Slope], Slope],
+    guess: Slope,
+    tolerance: float,
+) -> tuple[Slope, Slope]:
+    """(α, Kα) at the mode: until Newton's step is shorter than `tolerance`; that one is taken, too.
+
+    What it leaves is of the order of its square. A step that lowers log p(y|f) - ½ αᵀKα is not
+    taken but halved.
+
+    seen : from α and Kα to that objective, and to what `newton` needs there.
+    newton : from that, α and Kα to the step of α.
+    guess : an α to begin with, if it is better than zero.
+    """
+
     class NewtonState(NamedTuple):
-        slope: Matrix  # α
-        centred: Matrix  # Kα
-        more_slope: Matrix  # Newton's step for α
-        more_centred: Matrix  # and for Kα
+        slope: Slope  # α
+        centred: Slope  # Kα
+        more_slope: Slope  # Newton's step for α
+        more_centred: Slope  # and for Kα
         step: Float[Array, " Q"]
         objective: Float[Array, " Q"]
         left: Float[Array, " Q"]
         steps: Array
 
-    def objective_at(at: Pointwise, slope: Matrix, centred: Matrix):
-        return jnp.sum(at.log_prob, axis=1) - 0.5 * jnp.sum(slope * centred, axis=1)
+        def ahead(self) -> tuple[Slope, Slope]:
+            step = self.step.reshape(-1, *(1,) * (self.slope.ndim - 1))
+            return self.slope + step * self.more_slope, self.centred + step * self.more_centred
+
+    def product(slope: Slope) -> Slope:
+        return jnp.einsum("qij,qj...->qi...", K, slope)
 
     def unfinished(state: NewtonState):
         return (jnp.max(state.left) > tolerance) & (state.steps < _MOST_STEPS)
 
     def advance(state: NewtonState) -> NewtonState:
-        slope = state.slope + state.step[:, None] * state.more_slope
-        centred = state.centred + state.step[:, None] * state.more_centred
-        at = seen(centred)
-        objective = objective_at(at, slope, centred)
+        slope, centred = state.ahead()
+        objective, at = seen(slope, centred)
         rounding = 1e2 * float(jnp.finfo(K.dtype).eps) * (1.0 + jnp.abs(objective))
         taken = objective >= state.objective - rounding
-        linear = at.slope + at.curvature * centred
-        factor = factorised(K, at.curvature)
-        more_slope = linear - shrunk(factor, at.curvature, times(K, linear)) - slope
-        more_centred = times(K, more_slope)
+        more_slope = newton(at, slope, centred)
+        more_centred = product(more_slope)
         new = NewtonState(
             slope,
             centred,
@@ -73,7 +108,7 @@ def laplace(
             more_centred,
             jnp.ones_like(state.step),
             objective,
-            jnp.max(jnp.abs(more_centred), axis=1),
+            jnp.max(jnp.abs(more_centred), axis=tuple(range(1, more_centred.ndim))),
             state.steps,
         )
         # A step that is still a loss when it is this short is lost to rounding: nothing is left.
@@ -83,23 +118,12 @@ def laplace(
         chosen = jax.tree.map(lambda a, b: _where(taken, a, b), new, halved)
         return chosen._replace(steps=state.steps + 1)
 
-    zero, each = jnp.zeros_like(prior.cross), jnp.zeros_like(prior.own)
-    rough = _rough_mode(K, seen)
-    centred = times(K, rough)
-    better = objective_at(seen(centred), rough, centred) > objective_at(seen(zero), zero, zero)
-    begin = _where(better, rough, zero), _where(better, centred, zero)
+    zero, each = jnp.zeros_like(guess), jnp.zeros_like(K[:, 0, 0])
+    centred = product(guess)
+    better = seen(guess, centred)[0] > seen(zero, zero)[0]
+    begin = _where(better, guess, zero), _where(better, centred, zero)
     start = NewtonState(*begin, zero, zero, each, each - jnp.inf, each + jnp.inf, jnp.asarray(0))
-    found = lax.while_loop(unfinished, advance, start)
-    centred = found.centred + found.step[:, None] * found.more_centred
-    at = seen(centred)
-    return SiteSolution(
-        found.slope + found.step[:, None] * found.more_slope,
-        at.curvature,
-        factorised(K, at.curvature),
-        None,
-        Sensitivity(-at.curvature, zero, at.curvature_slope, zero),
-        lambda other: seen(centred, other)[1:3],
-    )
+    return lax.while_loop(unfinished, advance, start).ahead()
 
 
 def _rough_mode(K: Float[Array, "Q K K"], seen: Callable[[Matrix], Pointwise]) -> Matrix:

@@ -23,6 +23,11 @@ class Local(Capabilities):
     inference: str = "laplace"
 
     @property
+    def several_latent(self) -> bool:  # type: ignore[override]
+        """Whether for likelihoods of several latent functions: by Laplace's rule."""
+        return self.inference == "laplace"
+
+    @property
     def weights(self) -> str:
         """Which weights it can take, in the words of inference/method.py."""
         return "copies" if self.inference == "ep" else "any"

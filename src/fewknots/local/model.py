@@ -10,9 +10,10 @@ from jaxtyping import Array, Float, Int
 from ..inference.method import likelihood_gradient
 from ..inference.sites import Rows
 from ..kernels import Kernel
-from ..likelihoods import Likelihood
+from ..likelihoods import Likelihood, Tilted
 from ..numerics.arrays import AnyArray
 from ..numerics.precision import compiled
+from . import coupled
 from .ep import expectation_propagation
 from .gradient import pulled_back
 from .laplace import laplace
@@ -33,14 +34,14 @@ class LocalModel(NamedTuple):
     """What a local fit learns.
 
     kernel : of f.
-    mean : of f where no row is near.
+    mean : of f where no row is near; of each function if there are several.
     sharpness : a factor for the mean of f at a query. A few neighbours say less than all rows, and
         Laplace's approximation says it timidly: predictions come out nearer to one half than they
         should. Leave-one-out probabilities show by how much.
     """
 
     kernel: Kernel
-    mean: Float[AnyArray, ""]
+    mean: Float[AnyArray, "*L"]
     sharpness: Float[AnyArray, ""]
 
 
@@ -68,7 +69,7 @@ def _solved(
     return found, predicted(prior, model.mean, found.slope, found.factor, found.precision)
 
 
-@partial(compiled, static_argnums=0)
+@partial(compiled, static_argnums=(0, 6))
 def latent(
     rule: str,
     likelihood: Likelihood,
@@ -76,28 +77,41 @@ def latent(
     rows: Rows,
     queries: Float[Array, "Q D"],
     near: Int[Array, "Q K"],
-) -> tuple[Float[Array, "1 Q"], Float[Array, "1 Q"]]:
-    """Mean and variance of f at the queries, of the one latent function there is."""
+    n_slots: int = 1,
+) -> tuple[Float[Array, "L Q"], Float[Array, "L Q"]]:
+    """Mean and variance of every latent function at the queries; `n_slots` is coupled.py's."""
     neighbours, labels = gathered(rows, near)
     prior = covariances(model.kernel, queries, neighbours)
+    if likelihood.n_latent > 1:
+        found = _coupled(model, prior, labels, n_slots)
+        mean, variance = coupled.latent(
+            found.slots, prior.own, model.mean, found.mean, found.explained
+        )
+        return model.sharpness * mean, variance
     _, prediction = _solved(rule, model, likelihood, prior, labels)
     return (model.sharpness * prediction.mean)[None], prediction.variance[None]
 
 
 def score(
-    rule: str, likelihood: Likelihood, model: LocalModel, rows: Rows, queries: Rows, near: Any
+    rule: str,
+    likelihood: Likelihood,
+    model: LocalModel,
+    rows: Rows,
+    queries: Rows,
+    near: Any,
+    n_slots: int = 1,
 ) -> LogPredictive:
     """The log probability of the queries' labels given their neighbours, and its gradient."""
     neighbours, labels = gathered(rows, near)
     prior, pullback = jax.vjp(
         lambda kernel: covariances(kernel, queries.X, neighbours), model.kernel
     )
+    if likelihood.n_latent > 1:
+        return _coupled_score(likelihood, model, prior, pullback, labels, queries, n_slots)
     found, prediction = _solved(rule, model, likelihood, prior, labels)
     sharp = model.sharpness * prediction.mean
     tilted = by_row(likelihood.tilted, jnp.asarray(queries.y), sharp, prediction.variance)
-    by_mean = queries.weights * tilted.slope
-    # ∂ log Ẑ/∂σ² = ½ (∂ log Ẑ/∂μ)² + ½ ∂² log Ẑ/∂μ²: the heat equation
-    by_variance = 0.5 * queries.weights * (jnp.square(tilted.slope) - tilted.curvature)
+    by_mean, by_variance = _slopes(tilted, queries.weights)
     cotangents = pulled_back(prior, found, prediction, model.sharpness * by_mean, by_variance)
     (d_kernel,) = pullback(cotangents.covariances)
 
@@ -112,3 +126,43 @@ def score(
         LocalModel(d_kernel, cotangents.mean, jnp.sum(by_mean * prediction.mean)),
         likelihood_gradient(likelihood, of_likelihood),
     )
+
+
+def _coupled(
+    model: LocalModel, prior: Covariances, labels: Labelled, n_slots: int
+) -> coupled.Solution:
+    tolerance = _TOLERANCE["laplace"][prior.own.dtype == jnp.float64]
+    return coupled.solve(prior, labels, model.mean, n_slots, tolerance)
+
+
+def _coupled_score(
+    likelihood: Likelihood,
+    model: LocalModel,
+    prior: Covariances,
+    pullback: Any,
+    labels: Labelled,
+    queries: Rows,
+    n_slots: int,
+) -> LogPredictive:
+    """Of a likelihood with several latent functions and no parameters."""
+    found = _coupled(model, prior, labels, n_slots)
+    mean, variance = coupled.latent(found.slots, prior.own, model.mean, found.mean, found.explained)
+    tilted = likelihood.tilted(jnp.asarray(queries.y), model.sharpness * mean, variance)
+    by_mean, by_variance = _slopes(tilted, queries.weights)
+    d_prior, d_mean = coupled.pulled_back(
+        prior, labels, model.mean, found, model.sharpness * by_mean, by_variance
+    )
+    (d_kernel,) = pullback(d_prior)
+    return LogPredictive(
+        jnp.sum(queries.weights * tilted.log_prob),
+        LocalModel(d_kernel, d_mean, jnp.sum(by_mean * mean)),
+        likelihood,
+    )
+
+
+def _slopes(tilted: Tilted, weights: Float[AnyArray, " Q"]) -> tuple[Array, Array]:
+    """The derivatives of Σ w log p for each query's means and variances.
+
+    ∂ log Ẑ/∂σ² = ½ (∂ log Ẑ/∂μ)² + ½ ∂² log Ẑ/∂μ²: the heat equation.
+    """
+    return weights * tilted.slope, 0.5 * weights * (jnp.square(tilted.slope) - tilted.curvature)

@@ -11,13 +11,13 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int8
+from jaxtyping import Float, Int
 
 from ..data.blocks import map_blocks
 from ..data.row_checks import check_finite
 from ..inference.sites import Rows
 from ..kernels import Kernel
-from ..likelihoods import Bernoulli, Likelihood
+from ..likelihoods import Likelihood
 from ..numerics.linalg import one_batch_of_solves
 from ..numerics.precision import KeepsDeviceCopy, computing_in, for_platform, one_lapack_thread
 from ..posterior import Then, as_they_are
@@ -37,29 +37,31 @@ class LocalPosterior(KeepsDeviceCopy):
 
     kernel: Kernel
     points: Float[np.ndarray, "N D"]
-    signs: Int8[np.ndarray, " N"]
+    labels: Int[np.ndarray, " N"]  # signs of two classes, codes of more
     weights: Float[np.ndarray, " N"]
     mean: Float[np.ndarray, ""]
     sharpness: Float[np.ndarray, ""]
     n_neighbors: int
     rule: str
     likelihood: Likelihood
+    n_slots: int = 1  # of a neighbourhood with several latent functions (coupled.py)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        names = ("points", "signs", "weights", "mean", "sharpness")
-        return {name: getattr(self, name) for name in names}
+        names = ("points", "weights", "mean", "sharpness")
+        own = "signs" if self.likelihood.n_latent == 1 else "codes"
+        return {name: getattr(self, name) for name in names} | {own: self.labels}
 
     def settings(self) -> dict[str, int | str]:
         """What beside the arrays and the kernel rebuilds this posterior."""
-        assert isinstance(self.likelihood, Bernoulli)  # the estimators' only one for this method
-        return {"n_neighbors": self.n_neighbors, "rule": self.rule, "link": self.likelihood.link}
+        return {"n_neighbors": self.n_neighbors, "rule": self.rule, "n_slots": self.n_slots}
 
     def marginals(
         self, X: Float[np.ndarray, "N D"]
-    ) -> tuple[Float[np.ndarray, "1 N"], Float[np.ndarray, "1 N"]]:
-        """Mean and variance of f at each row."""
+    ) -> tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "L N"]]:
+        """Mean and variance of every latent function at each row."""
         if len(X) == 0:
-            return np.empty((1, 0), self.points.dtype), np.empty((1, 0), self.points.dtype)
+            none = np.empty((self.likelihood.n_latent, 0), self.points.dtype)
+            return none, none
         mean, variance = self.mapped(as_they_are, X)
         return mean, variance
 
@@ -76,7 +78,8 @@ class LocalPosterior(KeepsDeviceCopy):
 
             def of_block(queries, near):
                 with one_batch_of_solves:
-                    found = latent(self.rule, self.likelihood, model, rows, queries, near)
+                    fixed = self.rule, self.likelihood
+                    found = latent(*fixed, model, rows, queries, near, self.n_slots)
                     return then(*jax.block_until_ready(found))
 
             sizes = (_FEW_QUERIES, block_size(k))
@@ -89,7 +92,7 @@ class LocalPosterior(KeepsDeviceCopy):
         return replace(
             self,
             points=np.concatenate([self.points, rows.X.astype(dtype)]),
-            signs=np.concatenate([self.signs, rows.y.astype(np.int8)]),
+            labels=np.concatenate([self.labels, rows.y.astype(self.labels.dtype)]),
             weights=np.concatenate([self.weights, rows.weights.astype(dtype)]),
         )
 
@@ -101,7 +104,7 @@ class LocalPosterior(KeepsDeviceCopy):
     @property
     def rows(self) -> Rows:
         """The store as training sees it."""
-        return Rows(self.points, self.signs.astype(self.points.dtype), self.weights)
+        return Rows(self.points, self.labels.astype(self.points.dtype), self.weights)
 
     @cached_property
     def _search(self) -> Search:
@@ -110,6 +113,11 @@ class LocalPosterior(KeepsDeviceCopy):
     def __getstate__(self) -> dict[str, Any]:
         """Without what is made when it is needed."""
         return {name: value for name, value in super().__getstate__().items() if name != "_search"}
+
+
+def label_dtype(likelihood: Likelihood) -> type[np.signedinteger]:
+    """In which the rows' labels are kept."""
+    return np.int8 if likelihood.n_latent == 1 else np.int16
 
 
 def block_size(k: int) -> int:

@@ -25,7 +25,7 @@ from ..data.row_draw import some_rows
 from ..exceptions import NumericalError
 from ..inference.method import check_latent
 from ..inference.sites import Rows
-from ..likelihoods import Likelihood
+from ..likelihoods import Likelihood, Softmax
 from ..numerics.linalg import one_batch_of_solves
 from ..numerics.precision import compiled, one_lapack_thread
 from ..optimize.lbfgsb import Status
@@ -39,7 +39,7 @@ from ..training.schedule import Plan
 from .method import Local
 from .model import LocalModel, LogPredictive, latent, score
 from .neighbours import MovingSearch, metric, without
-from .posterior import LocalPosterior, block_size
+from .posterior import LocalPosterior, block_size, label_dtype
 
 _RATE = 0.1  # of Adam, at first; then a cosine to zero
 _FIRST_STEPS, _FIRST_ROWS = 40, 2**16  # while the metric moves fast, neighbours among so many rows
@@ -66,6 +66,7 @@ class LocalRun(NamedTuple):
     held_out: Rows | None = None
     checkpoints: Checkpoints | None = None
     resumed: Saved | None = None
+    n_slots: int = 1  # of a neighbourhood with several latent functions (coupled.py)
 
 
 class _State(NamedTuple):
@@ -78,7 +79,8 @@ class _State(NamedTuple):
 
 def fit_local(run: LocalRun, report: Reporter) -> Fitted:
     """From a start, or from a checkpoint, to the end of the plan."""
-    check_latent(Local.name, Local.several_latent, run.likelihood)
+    coupled = Local(run.rule).several_latent and isinstance(run.likelihood, Softmax)
+    check_latent(Local.name, coupled, run.likelihood)
     strategy = _Neighbourhoods(run, report)
     return train(strategy, report, run.seed, run.checkpoints, run.resumed)
 
@@ -156,7 +158,7 @@ class _Neighbourhoods:
             batch = rng.choice(n_rows, run.plan.batch_size, replace=False, shuffle=False)
         rate = now.slowdown * _RATE * 0.5 * (1.0 + np.cos(np.pi * share))
         near = self._around(state, batch)
-        fixed = run.rule, self.constraints
+        fixed = run.rule, run.n_slots, self.constraints
         with one_batch_of_solves:
             new, mean = jax.block_until_ready(_moved(*fixed, state, self.rows, batch, near, rate))
         return new, float(mean)
@@ -197,14 +199,14 @@ class _Neighbourhoods:
         return self._log_prob(state, some, self._around(state, numbers)) / share
 
     def _log_prob(self, state: _State, queries: Rows, near: Int[np.ndarray, "Q K"]) -> float:
-        model, likelihood = self._model(state), self._likelihood(state)
+        model, likelihood, run = self._model(state), self._likelihood(state), self.run
         total, size = 0.0, block_size(near.shape[1])
         for some in row_slices(len(queries.y), size):
             raise_if_interrupted()
             X, y, around = (padded(a[some], size) for a in (queries.X, queries.y, near))
             with one_batch_of_solves:
                 found = jax.block_until_ready(
-                    latent(self.run.rule, likelihood, model, self.rows, X, around)
+                    latent(run.rule, likelihood, model, self.rows, X, around, run.n_slots)
                 )
             log_prob = np.asarray(_log_predictive(likelihood, y, *found), np.float64)
             log_prob = log_prob[: some.stop - some.start]
@@ -236,8 +238,10 @@ class _Neighbourhoods:
             )
         run, (kernel, mean, sharpness) = self.run, self._model(state)
         (X, y, weights), likelihood = run.rows, self._likelihood(state)
-        rows, fixed = (X, y.astype(np.int8), weights), (run.n_neighbors, run.rule, likelihood)
-        posterior = LocalPosterior(kernel, *rows, mean, sharpness, *fixed)
+        rows = X, y.astype(label_dtype(likelihood)), weights
+        posterior = LocalPosterior(
+            kernel, *rows, mean, sharpness, run.n_neighbors, run.rule, likelihood, run.n_slots
+        )
         whole = Model(kernel, None, likelihood)
         return Fitted(posterior, None, whole, bound, None, 0, 0, Status.STOPPED, 0.0)
 
@@ -254,13 +258,15 @@ def _log_predictive(likelihood: Likelihood, y: Any, mean: Any, variance: Any) ->
     return likelihood.tilted(y, mean, variance).log_prob
 
 
-@partial(compiled, static_argnums=0)
-def _moved(rule, constraints, state: _State, rows, batch, near, rate) -> tuple[_State, Any]:
+@partial(compiled, static_argnums=(0, 1))
+def _moved(
+    rule, n_slots, constraints, state: _State, rows, batch, near, rate
+) -> tuple[_State, Any]:
     """One step of Adam, and the batch's mean log probability."""
     queries = Rows(*(column[batch] for column in rows))
     model, pullback = jax.vjp(lambda free: _decoded(free, constraints), state.free)
     likelihood = jax.tree.map(jnp.exp, state.likelihood)
-    found: LogPredictive = score(rule, likelihood, model, rows, queries, near)
+    found: LogPredictive = score(rule, likelihood, model, rows, queries, near, n_slots)
     (gradient,) = pullback(found.gradient)
     weight = jnp.sum(queries.weights)
     gradient = jax.tree.map(lambda part: part / weight, gradient)

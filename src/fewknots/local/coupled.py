@@ -1,0 +1,264 @@
+r"""Any number of classes in every neighbourhood: Laplace's approximation with the classes coupled.
+
+Rasmussen & Williams, section 3.5, for many small problems together. Every class c has a function
+f_c with the prior N(m_c, K). At the mode α_c = K⁻¹(f̂_c - m_c) = [y = c] - π_c, π = softmax(f̂). The
+curvature of -log p in a row, W = diag π - ππᵀ, couples the classes. R&W's algorithm 3.3 factorises
+a matrix for each class; conjugate gradients need products with K alone:
+
+    W = S Sᵀ,    S = diag(√π) (I - ssᵀ),    s = √π,    (I + WK)⁻¹ = I - S (I + SᵀKS)⁻¹ SᵀK.
+
+**Few classes.** Of many classes a neighbourhood holds few, and the others differ in m_c alone. So
+there are P slots: one for each of the P - 1 classes with the most neighbours, and the last for the
+n others together, which share one function. If P = C every class has its slot; else the mode is
+exact where the others have no neighbour and the same m_c, and their variances are close. n equal
+functions u are one, û = √n u, with the same prior; with π the share of the whole slot,
+S = diag(√(π/n)) (I - ssᵀ).
+
+**At the query.** f ~ N(μ, Σ) with μ_c = m_c + kᵀα_c and Σ = k(x, x) I - Q, where
+
+    Q_cd = (k ⊗ e_c)ᵀ r_d,    r_d = (W⁻¹ + K)⁻¹ (k ⊗ e_d) = S (I + SᵀKS)⁻¹ Sᵀ (k ⊗ e_d).
+
+Softmax sees only differences of functions, so (a_i + a_j) may be added to any Σ_ij. The a with the
+least Σ_{i≠j} (Q_ij + a_i + a_j)² leaves functions that are independent or nearly so (exactly up to
+C = 3), and by Q 1 = 0 it needs only Q's diagonal: with A = Σ_i Q_ii / (2C - 2) their variances are
+
+    k(x, x) - Q_ii - 2 (Q_ii - A)/(C - 2),    k(x, x) - 2Q_ii if C = 2.
+
+**Derivatives.** With v_c = (k ⊗ e_c) - K r_c, and λ for what a change of m + Kα is worth,
+
+    dQ_cc = 2 r_ccᵀ dk - r_cᵀ dK r_c + v_cᵀ dW v_c,      λ = (I + WK)⁻¹ (f̄ - W(k ⊗ μ̄)),
+
+where f̄ is the derivative through W; K̄ = λαᵀ and the terms of dQ.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.nn import log_softmax, one_hot
+from jaxtyping import Array, Float, Int
+
+from .laplace import climb
+from .neighbourhood import Covariances, Labelled
+
+_ACCURACY = 1e-3, 1e-8  # of conjugate gradients, in float32 and float64
+_MOST_CONJUGATE_STEPS = 200
+_SERVED = 0.99  # of the neighbourhoods have a slot for each of their classes
+
+PerSlot = Float[Array, "Q P"]
+Functions = Float[Array, "Q K P"]  # a number for each neighbour and slot
+Columns = Float[Array, "Q K R P"]  # several of them
+
+
+class Root(NamedTuple):
+    """S in every row: diag(scale) (I - unit unitᵀ)."""
+
+    scale: Float[Array, "Q K 1 P"]
+    unit: Float[Array, "Q K 1 P"]
+
+    def times(self, columns: Columns) -> Columns:
+        """S times each column."""
+        return self.scale * self._off_unit(columns)
+
+    def transposed_times(self, columns: Columns) -> Columns:
+        """Sᵀ times each column."""
+        return self._off_unit(self.scale * columns)
+
+    def _off_unit(self, columns: Columns) -> Columns:
+        return columns - self.unit * jnp.sum(self.unit * columns, axis=-1, keepdims=True)
+
+
+class Slots(NamedTuple):
+    """Which function stands for which class."""
+
+    of_class: Int[Array, "Q C"]
+    label: Functions  # one at the slot of the neighbour's own class
+    sizes: np.ndarray  # the number of classes in each slot, (P,)
+
+    @property
+    def width(self) -> np.ndarray:
+        """√n of each slot."""
+        return np.sqrt(self.sizes).astype(self.label.dtype)
+
+    def each(self, values: PerSlot) -> Float[Array, "C Q"]:
+        """For every class what its slot has."""
+        return jnp.take_along_axis(values, self.of_class, axis=1).T
+
+    def means(self, mean: Float[Array, " C"]) -> PerSlot:
+        """Of each slot; where classes share one, the logarithm of the mean of exp m_c."""
+        top = lax.stop_gradient(jnp.max(mean))
+        total = jnp.zeros((len(self.of_class), len(self.sizes)), mean.dtype)
+        total = total.at[jnp.arange(len(total))[:, None], self.of_class].add(jnp.exp(mean - top))
+        return top + jnp.log(total / self.sizes.astype(mean.dtype))
+
+    def log_shares(self, means: PerSlot, centred: Functions) -> Functions:
+        """The log probability of each slot as a whole, in every row."""
+        members = np.log(self.sizes).astype(self.label.dtype)
+        return log_softmax(means[:, None] + centred / self.width + members, axis=-1)
+
+    def root(self, log_share: Functions, weights: Float[Array, "Q K 1"]) -> Root:
+        """S of every row, times the root of its weight."""
+        unit = jnp.exp(0.5 * log_share)
+        return Root((jnp.sqrt(weights) * unit / self.width)[:, :, None], unit[:, :, None])
+
+
+def slots(labels: Labelled, n_classes: int, n_slots: int) -> Slots:
+    """The classes with the most neighbours have a slot each; all have one if there are enough."""
+    codes, sizes = labels.y.astype(jnp.int32), np.ones(n_slots)
+    if n_slots == n_classes:
+        of_class = jnp.broadcast_to(jnp.arange(n_classes), (len(codes), n_classes))
+    else:
+        sizes[-1] = n_classes - n_slots + 1
+        queries = jnp.arange(len(codes))[:, None]
+        held = jnp.zeros((len(codes), n_classes), jnp.int32)
+        _, own = lax.top_k(held.at[queries, codes].add(labels.weights > 0), n_slots - 1)
+        of_class = jnp.full(held.shape, n_slots - 1)
+        of_class = of_class.at[queries, own].set(jnp.arange(n_slots - 1))
+    label = one_hot(jnp.take_along_axis(of_class, codes, axis=1), n_slots, dtype=labels.y.dtype)
+    return Slots(of_class, label, sizes)
+
+
+def slots_for(codes: Int[np.ndarray, "Q K"], n_classes: int) -> int:
+    """How many slots hold all classes of nearly every one of these neighbourhoods."""
+    ordered = np.sort(codes, axis=1)
+    held = 1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1)
+    return min(n_classes, 1 + int(np.quantile(held, _SERVED, method="higher")))
+
+
+class Solution(NamedTuple):
+    """The mode of every neighbourhood, and what its query hears of it."""
+
+    slots: Slots
+    slope: Functions  # α
+    centred: Functions  # Kα
+    root: Root
+    reach: Columns  # r
+    mean: PerSlot  # kᵀα
+    explained: PerSlot  # Q's diagonal
+
+
+def solve(
+    prior: Covariances, labels: Labelled, mean: Float[Array, " C"], n_slots: int, tolerance: float
+) -> Solution:
+    """Newton's method for the mode, then the query."""
+    K, kinds = prior.covariance, slots(labels, len(mean), n_slots)
+    weights, means = labels.weights[:, :, None], kinds.means(mean)
+
+    def seen(slope: Functions, centred: Functions) -> tuple[Float[Array, " Q"], Functions]:
+        log_share = kinds.log_shares(means, centred)
+        log_prob = jnp.sum(weights * kinds.label * log_share, axis=(1, 2))
+        return log_prob - 0.5 * jnp.sum(slope * centred, axis=(1, 2)), log_share
+
+    def newton(log_share: Functions, slope: Functions, centred: Functions) -> Functions:
+        missing = weights * (kinds.label - jnp.exp(log_share)) / kinds.width - slope
+        return _uncoupled(K, kinds.root(log_share, weights), missing[:, :, None])[:, :, 0]
+
+    slope, centred = climb(K, seen, newton, jnp.zeros_like(kinds.label), tolerance)
+    root = kinds.root(seen(slope, centred)[1], weights)
+    right = root.transposed_times(_at_query(prior, n_slots))
+    reach = root.times(_conjugate_gradients(K, root, right))
+    return Solution(
+        kinds,
+        slope,
+        centred,
+        root,
+        reach,
+        jnp.einsum("qk,qkp->qp", prior.cross, slope),
+        jnp.einsum("qk,qkpp->qp", prior.cross, reach),
+    )
+
+
+def latent(
+    kinds: Slots, own: Float[Array, " Q"], mean: Float[Array, " C"], slope: PerSlot, known: PerSlot
+) -> tuple[Float[Array, "C Q"], Float[Array, "C Q"]]:
+    """Mean and variance of every class's function at the queries, from `Solution`'s last two."""
+    n_classes, sizes = len(mean), kinds.sizes.astype(own.dtype)
+    if n_classes == 2:
+        shift = known
+    else:
+        total = jnp.sum(sizes * known, axis=1, keepdims=True) / (2.0 * n_classes - 2.0)
+        shift = 2.0 * (known - total) / (n_classes - 2.0)
+    # The nearest independent functions may lie a little beyond what a variance can be.
+    variance = jnp.maximum(own[:, None] - known - shift, 0.0)
+    return mean[:, None] + kinds.each(slope / kinds.width), kinds.each(variance)
+
+
+def pulled_back(
+    prior: Covariances,
+    labels: Labelled,
+    mean: Float[Array, " C"],
+    found: Solution,
+    mean_cotangent: Float[Array, "C Q"],
+    variance_cotangent: Float[Array, "C Q"],
+) -> tuple[Covariances, Float[Array, " C"]]:
+    """From cotangents of each query's functions to those of its prior, and of the means m_c."""
+    K, kinds, (_, _, n_slots) = prior.covariance, found.slots, found.slope.shape
+    _, of_query = jax.vjp(
+        lambda *parts: latent(kinds, *parts), prior.own, mean, found.mean, found.explained
+    )
+    d_own, d_mean, d_slope, d_known = of_query((mean_cotangent, variance_cotangent))
+    means, of_means = jax.vjp(kinds.means, mean)
+    v = _at_query(prior, n_slots) - _product(K, found.reach)
+
+    def through_curvature(centred: Functions) -> Float[Array, ""]:
+        root = kinds.root(kinds.log_shares(means, centred), labels.weights[:, :, None])
+        return jnp.sum(d_known[:, None, :, None] * jnp.square(root.transposed_times(v)))
+
+    d_f = _uncoupled(K, found.root, jax.grad(through_curvature)(found.centred)[:, :, None])
+    d_f = d_f[:, :, 0] - jnp.einsum("qr,qkrp->qkp", d_slope, found.reach)
+    d_covariance = jnp.einsum("qip,qjp->qij", d_f, found.slope) - jnp.einsum(
+        "qr,qirp,qjrp->qij", d_known, found.reach, found.reach
+    )
+    own_reach = jnp.diagonal(found.reach, axis1=2, axis2=3)
+    d_cross = jnp.einsum("qp,qkp->qk", d_slope, found.slope) + 2.0 * jnp.einsum(
+        "qp,qkp->qk", d_known, own_reach
+    )
+    (through_mode,) = of_means(kinds.width * jnp.sum(d_f, axis=1))
+    return Covariances(d_covariance, d_cross, d_own), d_mean + through_mode
+
+
+def _at_query(prior: Covariances, n_slots: int) -> Columns:
+    """K ⊗ e_c for every slot."""
+    identity = jnp.eye(n_slots, dtype=prior.cross.dtype)
+    return prior.cross[:, :, None, None] * identity
+
+
+def _product(K: Float[Array, "Q K K"], columns: Any) -> Any:
+    """K times every column."""
+    flat = jnp.einsum("qij,qjm->qim", K, columns.reshape(*columns.shape[:2], -1))
+    return flat.reshape(columns.shape)
+
+
+def _uncoupled(K: Float[Array, "Q K K"], root: Root, right: Columns) -> Columns:
+    """(I + WK)⁻¹ times the columns."""
+    response = root.transposed_times(_product(K, right))
+    return right - root.times(_conjugate_gradients(K, root, response))
+
+
+def _conjugate_gradients(K: Float[Array, "Q K K"], root: Root, right: Columns) -> Columns:
+    """(I + SᵀKS)⁻¹ times the columns: until all are accurate."""
+    tiny = float(jnp.finfo(K.dtype).tiny)
+    accuracy = _ACCURACY[K.dtype == jnp.float64]
+
+    def dot(a: Columns, b: Columns) -> Float[Array, "Q 1 R 1"]:
+        return jnp.sum(a * b, axis=(1, 3), keepdims=True)
+
+    enough = accuracy**2 * dot(right, right)
+
+    def unfinished(state):
+        *_, size, steps = state
+        return jnp.any(size > enough) & (steps < _MOST_CONJUGATE_STEPS)
+
+    def advance(state):
+        z, residual, direction, size, steps = state
+        image = direction + root.transposed_times(_product(K, root.times(direction)))
+        length = size / jnp.maximum(dot(direction, image), tiny)
+        residual = residual - length * image
+        new_size = dot(residual, residual)
+        onward = residual + new_size / jnp.maximum(size, tiny) * direction
+        return z + length * direction, residual, onward, new_size, steps + 1
+
+    start = (jnp.zeros_like(right), right, right, dot(right, right), jnp.asarray(0))
+    return lax.while_loop(unfinished, advance, start)[0]
