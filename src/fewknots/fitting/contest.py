@@ -31,7 +31,6 @@ from .. import prediction
 from ..exceptions import NumericalError
 from ..inference.sites import Rows
 from ..kernels import as_kernel
-from ..likelihoods import Bernoulli
 from ..local.posterior import LocalPosterior
 from ..progress import Progress
 from ..scoring import difference_interval
@@ -182,7 +181,6 @@ class Contest:
     def nlp_of_rows(self, model: FittedModel, most: int | None = None) -> Float[np.ndarray, " n"]:
         """Each judge's negative log probability, times its share of the weight."""
         some = slice(most)
-        assert isinstance(model.likelihood, Bernoulli)
         log_p = np.column_stack(
             prediction.log_probabilities(
                 model.likelihood, model.posterior, model.standardiser, self.X_judges[some]
@@ -217,7 +215,7 @@ class Contest:
         if not counted.any():
             return model
         assert isinstance(model.posterior, LocalPosterior)
-        y = Bernoulli.encoded(self.codes[counted])
+        y = model.likelihood.encoded(self.codes[counted])
         rows = Rows(model.standardiser(self.X_judges[counted]), y, self.weights[counted])
         posterior = model.posterior.extended(rows)
         nlp = best.nlp

@@ -41,7 +41,8 @@ def train_neighbourhoods(job: Job) -> Trained:
     likelihood = job.encoding.likelihood
     if table.n_rows < 2:
         raise ValueError("method='local' needs at least two rows, each to predict the other.")
-    dtype = resolve_dtype(settings.dtype, minibatches=table.n_rows > _FEW_ROWS)
+    many = table.n_rows > _FEW_ROWS or likelihood.n_latent > 1
+    dtype = resolve_dtype(settings.dtype, minibatches=many)
     drawn = draw(settings, table, dtype, checkpoint.of_neighbourhoods)
     left_out = held_out_rows(settings.validation_fraction, table.n_rows, drawn.rng)
     left_out = left_out[:_MOST_HELD_OUT]

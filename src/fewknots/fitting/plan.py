@@ -163,7 +163,6 @@ def competes(settings: FitSettings, n_rows: int, where: str = "memory") -> bool:
     repeatable = isinstance(settings.random_state, int | np.integer)
     return (
         settings.targets == "classes"
-        and settings.likelihood != "softmax"  # which only one of them takes
         and where == "memory"
         and settings.method == "auto"
         and n_rows > FEWEST_ROWS_TO_COMPETE

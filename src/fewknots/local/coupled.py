@@ -48,15 +48,15 @@ _MOST_CONJUGATE_STEPS = 200
 _SERVED = 0.99  # of the neighbourhoods have a slot for each of their classes
 
 PerSlot = Float[Array, "Q P"]
-Functions = Float[Array, "Q K P"]  # a number for each neighbour and slot
-Columns = Float[Array, "Q K R P"]  # several of them
+Functions = Float[Array, "Q P K"]  # a number for each slot and neighbour
+Columns = Float[Array, "Q R P K"]  # several of them
 
 
 class Root(NamedTuple):
     """S in every row: diag(scale) (I - unit unitᵀ)."""
 
-    scale: Float[Array, "Q K 1 P"]
-    unit: Float[Array, "Q K 1 P"]
+    scale: Float[Array, "Q 1 P K"]
+    unit: Float[Array, "Q 1 P K"]
 
     def times(self, columns: Columns) -> Columns:
         """S times each column."""
@@ -67,7 +67,10 @@ class Root(NamedTuple):
         return self._off_unit(self.scale * columns)
 
     def _off_unit(self, columns: Columns) -> Columns:
-        return columns - self.unit * jnp.sum(self.unit * columns, axis=-1, keepdims=True)
+        # the sum over the few slots is written out: a CPU takes ten times as long for a short axis
+        n_slots = self.unit.shape[2]
+        along = sum(self.unit[:, :, p] * columns[:, :, p] for p in range(n_slots))
+        return columns - self.unit * jnp.expand_dims(jnp.asarray(along), 2)
 
 
 class Slots(NamedTuple):
@@ -79,8 +82,8 @@ class Slots(NamedTuple):
 
     @property
     def width(self) -> np.ndarray:
-        """√n of each slot."""
-        return np.sqrt(self.sizes).astype(self.label.dtype)
+        """√n of each slot, (P, 1)."""
+        return np.sqrt(self.sizes).astype(self.label.dtype)[:, None]
 
     def each(self, values: PerSlot) -> Float[Array, "C Q"]:
         """For every class what its slot has."""
@@ -96,12 +99,12 @@ class Slots(NamedTuple):
     def log_shares(self, means: PerSlot, centred: Functions) -> Functions:
         """The log probability of each slot as a whole, in every row."""
         members = np.log(self.sizes).astype(self.label.dtype)
-        return log_softmax(means[:, None] + centred / self.width + members, axis=-1)
+        return log_softmax((means + members)[:, :, None] + centred / self.width, axis=1)
 
-    def root(self, log_share: Functions, weights: Float[Array, "Q K 1"]) -> Root:
+    def root(self, log_share: Functions, weights: Float[Array, "Q 1 K"]) -> Root:
         """S of every row, times the root of its weight."""
         unit = jnp.exp(0.5 * log_share)
-        return Root((jnp.sqrt(weights) * unit / self.width)[:, :, None], unit[:, :, None])
+        return Root((jnp.sqrt(weights) * unit / self.width)[:, None], unit[:, None])
 
 
 def slots(labels: Labelled, n_classes: int, n_slots: int) -> Slots:
@@ -116,7 +119,8 @@ def slots(labels: Labelled, n_classes: int, n_slots: int) -> Slots:
         _, own = lax.top_k(held.at[queries, codes].add(labels.weights > 0), n_slots - 1)
         of_class = jnp.full(held.shape, n_slots - 1)
         of_class = of_class.at[queries, own].set(jnp.arange(n_slots - 1))
-    label = one_hot(jnp.take_along_axis(of_class, codes, axis=1), n_slots, dtype=labels.y.dtype)
+    own_slot = jnp.take_along_axis(of_class, codes, axis=1)
+    label = one_hot(own_slot, n_slots, dtype=labels.y.dtype, axis=1)
     return Slots(of_class, label, sizes)
 
 
@@ -144,7 +148,7 @@ def solve(
 ) -> Solution:
     """Newton's method for the mode, then the query."""
     K, kinds = prior.covariance, slots(labels, len(mean), n_slots)
-    weights, means = labels.weights[:, :, None], kinds.means(mean)
+    weights, means = labels.weights[:, None], kinds.means(mean)
 
     def seen(slope: Functions, centred: Functions) -> tuple[Float[Array, " Q"], Functions]:
         log_share = kinds.log_shares(means, centred)
@@ -153,7 +157,7 @@ def solve(
 
     def newton(log_share: Functions, slope: Functions, centred: Functions) -> Functions:
         missing = weights * (kinds.label - jnp.exp(log_share)) / kinds.width - slope
-        return _uncoupled(K, kinds.root(log_share, weights), missing[:, :, None])[:, :, 0]
+        return _uncoupled(K, kinds.root(log_share, weights), missing[:, None])[:, 0]
 
     slope, centred = climb(K, seen, newton, jnp.zeros_like(kinds.label), tolerance)
     root = kinds.root(seen(slope, centred)[1], weights)
@@ -165,8 +169,8 @@ def solve(
         centred,
         root,
         reach,
-        jnp.einsum("qk,qkp->qp", prior.cross, slope),
-        jnp.einsum("qk,qkpp->qp", prior.cross, reach),
+        jnp.einsum("qk,qpk->qp", prior.cross, slope),
+        jnp.einsum("qk,qppk->qp", prior.cross, reach),
     )
 
 
@@ -182,7 +186,7 @@ def latent(
         shift = 2.0 * (known - total) / (n_classes - 2.0)
     # The nearest independent functions may lie a little beyond what a variance can be.
     variance = jnp.maximum(own[:, None] - known - shift, 0.0)
-    return mean[:, None] + kinds.each(slope / kinds.width), kinds.each(variance)
+    return mean[:, None] + kinds.each(slope / kinds.width[:, 0]), kinds.each(variance)
 
 
 def pulled_back(
@@ -194,7 +198,7 @@ def pulled_back(
     variance_cotangent: Float[Array, "C Q"],
 ) -> tuple[Covariances, Float[Array, " C"]]:
     """From cotangents of each query's functions to those of its prior, and of the means m_c."""
-    K, kinds, (_, _, n_slots) = prior.covariance, found.slots, found.slope.shape
+    K, kinds, (_, n_slots, _) = prior.covariance, found.slots, found.slope.shape
     _, of_query = jax.vjp(
         lambda *parts: latent(kinds, *parts), prior.own, mean, found.mean, found.explained
     )
@@ -203,32 +207,30 @@ def pulled_back(
     v = _at_query(prior, n_slots) - _product(K, found.reach)
 
     def through_curvature(centred: Functions) -> Float[Array, ""]:
-        root = kinds.root(kinds.log_shares(means, centred), labels.weights[:, :, None])
-        return jnp.sum(d_known[:, None, :, None] * jnp.square(root.transposed_times(v)))
+        root = kinds.root(kinds.log_shares(means, centred), labels.weights[:, None])
+        return jnp.sum(d_known[:, :, None, None] * jnp.square(root.transposed_times(v)))
 
-    d_f = _uncoupled(K, found.root, jax.grad(through_curvature)(found.centred)[:, :, None])
-    d_f = d_f[:, :, 0] - jnp.einsum("qr,qkrp->qkp", d_slope, found.reach)
-    d_covariance = jnp.einsum("qip,qjp->qij", d_f, found.slope) - jnp.einsum(
-        "qr,qirp,qjrp->qij", d_known, found.reach, found.reach
+    d_f = _uncoupled(K, found.root, jax.grad(through_curvature)(found.centred)[:, None])
+    d_f = d_f[:, 0] - jnp.einsum("qr,qrpk->qpk", d_slope, found.reach)
+    d_covariance = jnp.einsum("qpi,qpj->qij", d_f, found.slope) - jnp.einsum(
+        "qr,qrpi,qrpj->qij", d_known, found.reach, found.reach
     )
-    own_reach = jnp.diagonal(found.reach, axis1=2, axis2=3)
-    d_cross = jnp.einsum("qp,qkp->qk", d_slope, found.slope) + 2.0 * jnp.einsum(
-        "qp,qkp->qk", d_known, own_reach
-    )
-    (through_mode,) = of_means(kinds.width * jnp.sum(d_f, axis=1))
+    d_cross = jnp.einsum("qp,qpk->qk", d_slope, found.slope)
+    d_cross = d_cross + 2.0 * jnp.einsum("qp,qppk->qk", d_known, found.reach)
+    (through_mode,) = of_means(kinds.width[:, 0] * jnp.sum(d_f, axis=2))
     return Covariances(d_covariance, d_cross, d_own), d_mean + through_mode
 
 
 def _at_query(prior: Covariances, n_slots: int) -> Columns:
     """K ⊗ e_c for every slot."""
     identity = jnp.eye(n_slots, dtype=prior.cross.dtype)
-    return prior.cross[:, :, None, None] * identity
+    return identity[:, :, None] * prior.cross[:, None, None]
 
 
 def _product(K: Float[Array, "Q K K"], columns: Any) -> Any:
     """K times every column."""
-    flat = jnp.einsum("qij,qjm->qim", K, columns.reshape(*columns.shape[:2], -1))
-    return flat.reshape(columns.shape)
+    flat = columns.reshape(len(K), -1, K.shape[-1])
+    return jnp.matmul(flat, K).reshape(columns.shape)
 
 
 def _uncoupled(K: Float[Array, "Q K K"], root: Root, right: Columns) -> Columns:
@@ -242,8 +244,8 @@ def _conjugate_gradients(K: Float[Array, "Q K K"], root: Root, right: Columns) -
     tiny = float(jnp.finfo(K.dtype).tiny)
     accuracy = _ACCURACY[K.dtype == jnp.float64]
 
-    def dot(a: Columns, b: Columns) -> Float[Array, "Q 1 R 1"]:
-        return jnp.sum(a * b, axis=(1, 3), keepdims=True)
+    def dot(a: Columns, b: Columns) -> Float[Array, "Q R 1 1"]:
+        return jnp.sum(a * b, axis=(2, 3), keepdims=True)
 
     enough = accuracy**2 * dot(right, right)
 

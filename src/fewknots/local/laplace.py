@@ -24,7 +24,7 @@ _SMALLEST_STEP = 1e-3
 _ROUGH_STEPS = 5
 _CONJUGATE_STEPS = 8
 
-Slope = Float[Array, "Q K *P"]  # a number for each neighbour, or for each function there
+Slope = Float[Array, "Q *P K"]  # a number for each neighbour, of each function
 
 
 def laplace(
@@ -89,7 +89,7 @@ def climb(
             return self.slope + step * self.more_slope, self.centred + step * self.more_centred
 
     def product(slope: Slope) -> Slope:
-        return jnp.einsum("qij,qj...->qi...", K, slope)
+        return jnp.einsum("qij,q...j->q...i", K, slope)
 
     def unfinished(state: NewtonState):
         return (jnp.max(state.left) > tolerance) & (state.steps < _MOST_STEPS)
