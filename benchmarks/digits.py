@@ -1,9 +1,11 @@
 """MNIST, ten digits: accuracy and NLP against time, by the softmax of ten latent functions.
 
     python benchmarks/digits.py --data FOLDER [--inducing 500] [--seconds 25 60] [--peer-seconds 60]
+        [--local rbf matern32]
 
-FOLDER holds mnist.npz. Seconds are those of `fit`, from its call on. `--peer-seconds` lets an SVGP
-of GPyTorch, whose softmax is sampled (Adam, 10 samples, batches of 1024), train in the same run.
+FOLDER holds mnist.npz. `--local` fits the local method with each kernel. Seconds are those of
+`fit`, from its call on. `--peer-seconds` lets an SVGP of GPyTorch, whose softmax is sampled (Adam,
+10 samples, batches of 1024), train in the same run.
 """
 
 import argparse
@@ -41,6 +43,19 @@ def ours(data, n_inducing, seconds):
     print(f"fewknots, M = {n_inducing}: {took:.1f} s, {accuracy:.2%}, NLP {nlp:.4f}, ", end="")
     print(f"{clf.n_iter_} steps", flush=True)
     return nlp
+
+
+def among_neighbours(data, kernel, seconds):
+    X, y, X_test, y_test = data
+    start = time.perf_counter()
+    clf = GPClassifier(
+        kernel, method="local", ard=False, max_time=seconds, standardize=False, random_state=0
+    ).fit(X, y)
+    took = time.perf_counter() - start
+    accuracy, nlp = scores(clf.predict_log_proba(X_test), y_test)
+    whole = time.perf_counter() - start
+    print(f"fewknots, local, {kernel}: {took:.1f} s ({whole:.1f} s with predictions), ", end="")
+    print(f"{accuracy:.2%}, NLP {nlp:.4f}, {clf.n_iter_} steps", flush=True)
 
 
 def peer(data, n_inducing, seconds):
@@ -104,14 +119,18 @@ def _peer_scores(model, likelihood, X, y, spent):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--inducing", type=int, nargs="+", default=[500])
+    parser.add_argument("--inducing", type=int, nargs="*", default=[500])
     parser.add_argument("--seconds", type=float, nargs="+", default=[25.0, 60.0])
+    parser.add_argument("--local", nargs="*", default=[], metavar="KERNEL", help="for instance rbf")
     parser.add_argument("--peer-seconds", type=float, default=0.0)
     options = parser.parse_args()
     data = load(options.data)
     for n_inducing in options.inducing:
         for seconds in options.seconds:
             ours(data, n_inducing, seconds)
+    for kernel in options.local:
+        for seconds in options.seconds:
+            among_neighbours(data, kernel, seconds)
     if options.peer_seconds:
         peer(data, options.inducing[0], options.peer_seconds)
 
