@@ -282,7 +282,11 @@ def test_the_same_label_in_another_file():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["a", "b", "c"], r"rows\.csv, row 2: column 'y' is 'c', .* a third label"),
+        (
+            [f"{n / 7:.4f}" for n in range(1500)],
+            r"rows\.csv, row 1000: column 'y' is '142.8571', after 1,000 other labels "
+            r"\('0.0000', .*Is the target a number\? GPRegressor",
+        ),
         (["a", "a"], "there have to be two classes"),
         (["a", None], r"rows\.csv, row 1: column 'y' has no value"),
         (["a", ""], r"rows\.csv, row 1: column 'y' has no value"),
