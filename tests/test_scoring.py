@@ -197,10 +197,10 @@ def test_a_class_without_rows_and_one_that_was_thought_impossible():
 
 def test_intervals_of_many_classes():
     few, many = _of_many_classes(100), _of_many_classes(10_000)
-    for name in ("nlp", "brier", "error"):
+    for name in MANY_CLASSES_SCORES:
         low, high = intervals(*few)[name]
         assert low < scores(*few)[name] < high
-        assert np.diff(intervals(*many, resamples=50)[name]) < 0.2 * (high - low)
+        assert np.diff(intervals(*many, resamples=50)[name]) < 0.25 * (high - low)
 
 
 @pytest.mark.parametrize(

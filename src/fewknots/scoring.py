@@ -74,6 +74,9 @@ def intervals(
 
     Rows are drawn with replacement `resamples` times; the interval contains the middle `level` of
     the scores. The interval of the AUC is None if all rows are of one class.
+
+    The classwise ECE of few rows in many bins is mostly noise, which drawing them anew adds once
+    more: so its interval is moved back by the mean difference to the score.
     """
     rows = _rows(p, y, log_p)
     rng = np.random.default_rng(seed)
@@ -88,8 +91,11 @@ def intervals(
         values = [value for sample in drawn if (value := sample[name]) is not None]
         found[name] = None
         if values:
-            low, high = np.percentile(values, tails)
-            found[name] = float(low), float(high)
+            moved = 0.0
+            if name == "ece" and isinstance(rows, _ManyClasses):
+                moved = float(np.mean(values)) - (rows.scores(np.ones(n))[name] or 0.0)
+            low, high = np.percentile(values, tails) - moved
+            found[name] = max(float(low), 0.0), float(high)
     return found
 
 
