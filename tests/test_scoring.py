@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from fewknots.scoring import (
+    MANY_CLASSES_SCORES,
     SCORES,
     difference_interval,
     intervals,
@@ -156,3 +157,67 @@ def test_an_interval_of_differences_covers_the_truth():
 def test_differences_of_no_rows_are_refused(a, b):
     with pytest.raises(ValueError, match="vectors of one length"):
         difference_interval(a, b)
+
+
+# --- many classes ---------------------------------------------------------------------------------
+
+
+def _of_many_classes(n=600, n_classes=5, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(n_classes, 0.7), size=n)
+    return p, np.array([rng.choice(n_classes, p=row) for row in p])
+
+
+def test_scores_of_many_classes_are_those_of_scikit_learn():
+    p, y = _of_many_classes()
+    found = scores(p, y)
+    assert tuple(found) == MANY_CLASSES_SCORES
+    assert found["nlp"] == pytest.approx(log_loss(y, np.maximum(p, 1e-300)), rel=1e-9)
+    one_hot = np.eye(5)[y]
+    assert found["brier"] == pytest.approx(np.mean(np.sum((p - one_hot) ** 2, axis=1)), rel=1e-12)
+    assert found["error"] == np.mean(np.argmax(p, axis=1) != y)
+    by_class = [scores(p[:, c], y == c)["ece"] for c in range(5)]
+    assert found["ece"] == pytest.approx(np.mean(by_class), rel=1e-12)
+    np.testing.assert_allclose(np.mean(row_nlp(p, y)), found["nlp"], rtol=1e-12)
+
+
+def test_permuted_classes_have_the_same_scores():
+    p, y = _of_many_classes()
+    order = np.array([3, 0, 4, 1, 2])
+    assert scores(p[:, order], np.argsort(order)[y]) == pytest.approx(scores(p, y), rel=1e-12)
+
+
+def test_a_class_without_rows_and_one_that_was_thought_impossible():
+    p = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
+    assert scores(p, [0, 1])["error"] == 0.5  # equal probabilities: the first, as in `predict`
+    assert 100 < scores(p, [1, 1])["nlp"] < 746
+    log_p = np.array([[0.0, -900.0, -1000.0], [np.log(0.5), np.log(0.5), -1000.0]])
+    np.testing.assert_array_equal(row_nlp(p, [1, 2], log_p), [900.0, 1000.0])
+
+
+def test_intervals_of_many_classes():
+    few, many = _of_many_classes(100), _of_many_classes(10_000)
+    for name in MANY_CLASSES_SCORES:
+        low, high = intervals(*few)[name]
+        assert low < scores(*few)[name] < high
+        assert np.diff(intervals(*many, resamples=50)[name]) < 0.25 * (high - low)
+
+
+@pytest.mark.parametrize(
+    ("p", "y", "said"),
+    [
+        ([[0.2, 0.3, 0.4]], [1], r"the sum of p\[0\] is 0.9, but"),
+        ([[0.2, 0.3, 0.5], [-0.1, 0.6, 0.5]], [0, 1], r"p\[1, 0\] is -0.1, not a prob"),
+        ([[0.2, 0.3, 0.5]], [3], r"y\[0\] is 3; y must be the number of a class"),
+        ([[0.2, 0.3, 0.5]], [0.5], r"y\[0\] is 0.5"),
+        ([[0.2, 0.3, 0.5]], [0, 1], "of one length"),
+    ],
+)
+def test_errors_about_many_classes(p, y, said):
+    with pytest.raises(ValueError, match=said):
+        scores(p, y)
+
+
+def test_log_probabilities_of_many_classes_of_another_shape():
+    with pytest.raises(ValueError, match=r"log_p must have the shape \(1, 3\)"):
+        scores([[0.2, 0.3, 0.5]], [1], log_p=[[0.0, 0.0]])

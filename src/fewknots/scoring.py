@@ -10,8 +10,17 @@ With p_n the predicted probability of the positive class and y_n ∈ {0, 1} the 
 | auc   | P(p of a positive row > p of a negative one)     | 1    | ranking; ties count one half |
 | ece   | Σ_b n_b/N · abs(mean p - mean y), ten equal bins | 0    | calibration                  |
 
-All five are functions of *weighted* rows sorted by p. A bootstrap resample is then only another
-vector of weights: the rows are sorted once, and a resample costs O(N).
+With C > 2 classes p has a column p_nc for each, y_n ∈ {0, ..., C-1} is the number of the true one:
+
+| score | formula                                                                      |
+|-------|------------------------------------------------------------------------------|
+| nlp   | mean of -log p(y_n)                                                          |
+| brier | mean of Σ_c (p_nc - [y_n = c])², in which two classes would count twice      |
+| error | share of rows whose most probable class is another                           |
+| ece   | classwise: the mean over c of the ece of p_nc against [y_n = c]              |
+
+All are functions of *weighted* rows. A bootstrap resample is then only another vector of weights:
+the rows are sorted once, and a resample costs O(N), or O(NC).
 """
 
 import reprlib
@@ -19,15 +28,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.sparse import csr_array
 from scipy.special import ndtri
 
 SCORES = ("nlp", "brier", "error", "auc", "ece")
+MANY_CLASSES_SCORES = ("nlp", "brier", "error", "ece")
 _BINS = 10
 _DRAWS = 20_000_000  # rows drawn in all resamples together; they take a second or less
 _FEWEST_RESAMPLES, _MOST_RESAMPLES = 200, 2000
 # The smallest probability of the positive and of the negative class that p can stand for: p = 0 may
 # be rounded from the smallest double, p = 1 from 1 - 2⁻⁵⁴. So a wrong row costs a finite NLP.
 _LEAST = np.array([np.finfo(np.float64).smallest_subnormal, 2.0**-54])
+_ROUNDING = 1e-3  # by which the probabilities of a row may differ from 1 in total
 
 
 class ReliabilityBin(NamedTuple):
@@ -43,14 +55,16 @@ class ReliabilityBin(NamedTuple):
 def scores(p: Any, y: Any, log_p: Any = None) -> dict[str, float | None]:
     """The five scores of probabilities p of the positive class, for labels y of 0 and 1.
 
-    log_p : array of shape (N, 2), optional
-        Log probabilities of both classes (`predict_log_proba`). With them the NLP is exact also
+    Of p with a column for each of three classes or more, and y their numbers: four scores.
+
+    log_p : array of shape (N, C), optional
+        Log probabilities of all classes (`predict_log_proba`). With them the NLP is exact also
         where a probability was rounded to 0 or 1.
 
     The AUC is None if all rows are of one class.
     """
-    rows = _sorted_rows(p, y, log_p)
-    return _weighted_scores(rows, np.ones(len(rows.y)))
+    rows = _rows(p, y, log_p)
+    return rows.scores(np.ones(rows.losses.shape[1]))
 
 
 def intervals(
@@ -60,22 +74,28 @@ def intervals(
 
     Rows are drawn with replacement `resamples` times; the interval contains the middle `level` of
     the scores. The interval of the AUC is None if all rows are of one class.
+
+    The classwise ECE of few rows in many bins is mostly noise, which drawing them anew adds once
+    more: so its interval is moved back by the mean difference to the score.
     """
-    rows = _sorted_rows(p, y, log_p)
+    rows = _rows(p, y, log_p)
     rng = np.random.default_rng(seed)
-    n = len(rows.y)
+    n = rows.losses.shape[1]
     drawn = []
     for _ in range(resamples):
         weights = np.bincount(rng.integers(n, size=n), minlength=n).astype(np.float64)
-        drawn.append(_weighted_scores(rows, weights))
+        drawn.append(rows.scores(weights))
     tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]
     found: dict[str, tuple[float, float] | None] = {}
-    for name in SCORES:
+    for name in drawn[0]:
         values = [value for sample in drawn if (value := sample[name]) is not None]
         found[name] = None
         if values:
-            low, high = np.percentile(values, tails)
-            found[name] = float(low), float(high)
+            moved = 0.0
+            if name == "ece" and isinstance(rows, _ManyClasses):
+                moved = float(np.mean(values)) - (rows.scores(np.ones(n))[name] or 0.0)
+            low, high = np.percentile(values, tails) - moved
+            found[name] = max(float(low), 0.0), float(high)
     return found
 
 
@@ -128,7 +148,7 @@ def wilson(share: float, count: int, level: float = 0.95) -> tuple[float, float]
     return max(0.0, float(middle - half)), min(1.0, float(middle + half))
 
 
-class _SortedRows(NamedTuple):
+class _TwoClasses(NamedTuple):
     """Rows in ascending order of p, with the contribution of each row to the scores."""
 
     p: Float[np.ndarray, " N"]
@@ -137,14 +157,48 @@ class _SortedRows(NamedTuple):
     ties: Int[np.ndarray, " T"]  # where each run of equal probabilities begins
     bins: Int[np.ndarray, " B"]  # where each calibration bin begins
 
+    def scores(self, weights: Float[np.ndarray, " N"]) -> dict[str, float | None]:
+        """The scores of weighted rows."""
+        total = weights.sum()
+        positive = weights * self.y
+        nlp, brier, error = self.losses @ weights / total
+        gaps = np.add.reduceat(weights * self.p - positive, self.bins)
+        return {
+            "nlp": float(nlp),
+            "brier": float(brier),
+            "error": float(error),
+            "auc": _auc(
+                np.add.reduceat(positive, self.ties), np.add.reduceat(weights - positive, self.ties)
+            ),
+            "ece": float(np.abs(gaps).sum() / total),
+        }
 
-def _sorted_rows(p: Any, y: Any, log_p: Any) -> _SortedRows:
+
+class _ManyClasses(NamedTuple):
+    """The contribution of each row to the scores."""
+
+    losses: Float[np.ndarray, "3 N"]
+    gaps: csr_array  # N x (bins of all classes): p_nc - [y_n = c] in the bin of p_nc, 0 elsewhere
+    n_classes: int
+
+    def scores(self, weights: Float[np.ndarray, " N"]) -> dict[str, float | None]:
+        """The scores of weighted rows."""
+        total = weights.sum()
+        nlp, brier, error = self.losses @ weights / total
+        gaps = np.abs(weights @ self.gaps).sum()
+        found = (nlp, brier, error, gaps / (total * self.n_classes))
+        return dict(zip(MANY_CLASSES_SCORES, map(float, found), strict=True))
+
+
+def _rows(p: Any, y: Any, log_p: Any) -> _TwoClasses | _ManyClasses:
     p, y, log_p = _checked(p, y, log_p)
     loss = _loss(p, y, log_p)
+    if p.ndim == 2:
+        return _of_many_classes(p, y, loss)
     order = np.argsort(p, kind="stable")
     p, y, loss = p[order], y[order], loss[order]
     wrong = (p > 0.5) != (y > 0.5)  # p = 0.5 counts as negative, as in `predict`
-    return _SortedRows(
+    return _TwoClasses(
         p,
         y,
         np.stack([loss, np.square(p - y), wrong]),
@@ -153,20 +207,19 @@ def _sorted_rows(p: Any, y: Any, log_p: Any) -> _SortedRows:
     )
 
 
-def _weighted_scores(rows: _SortedRows, weights: np.ndarray) -> dict[str, float | None]:
-    total = weights.sum()
-    positive = weights * rows.y
-    nlp, brier, error = rows.losses @ weights / total
-    gaps = np.add.reduceat(weights * rows.p - positive, rows.bins)
-    return {
-        "nlp": float(nlp),
-        "brier": float(brier),
-        "error": float(error),
-        "auc": _auc(
-            np.add.reduceat(positive, rows.ties), np.add.reduceat(weights - positive, rows.ties)
-        ),
-        "ece": float(np.abs(gaps).sum() / total),
-    }
+def _of_many_classes(
+    p: Float[np.ndarray, "N C"], y: Int[np.ndarray, " N"], loss: Float[np.ndarray, " N"]
+) -> _ManyClasses:
+    n, n_classes = p.shape
+    gaps = p.copy()
+    gaps[np.arange(n), y] -= 1.0
+    brier, wrong = np.square(gaps).sum(axis=1), np.argmax(p, axis=1) != y
+    bins = _bin_of(p, _BINS) + _BINS * np.arange(n_classes)
+    in_bins = csr_array(
+        (gaps.ravel(), bins.ravel(), np.arange(0, gaps.size + 1, n_classes)),
+        shape=(n, _BINS * n_classes),
+    )
+    return _ManyClasses(np.stack([loss, brier, wrong]), in_bins, n_classes)
 
 
 def _auc(positive: np.ndarray, negative: np.ndarray) -> float | None:
@@ -180,6 +233,9 @@ def _auc(positive: np.ndarray, negative: np.ndarray) -> float | None:
 
 def _loss(p: np.ndarray, y: np.ndarray, log_p: np.ndarray | None) -> np.ndarray:
     """-log p(y) of each row."""
+    if p.ndim == 2:
+        own = (p if log_p is None else log_p)[np.arange(len(y)), y]
+        return -np.log(np.maximum(own, _LEAST[0])) if log_p is None else -own
     if log_p is not None:
         return -np.where(y == 1, log_p[:, 1], log_p[:, 0])
     return -np.log(np.where(y == 1, np.maximum(p, _LEAST[0]), np.maximum(1.0 - p, _LEAST[1])))
@@ -205,22 +261,39 @@ def _numbers(name: str, values: Any) -> np.ndarray:
 
 def _checked(p: Any, y: Any, log_p: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     p, y = _numbers("p", p), _numbers("y", y)
-    if p.ndim != 1 or p.shape != y.shape:
+    many = p.ndim == 2 and p.shape[1] > 2
+    if (p.ndim != 1 and not many) or p.shape[:1] != y.shape:
         raise ValueError(
             f"p and y must be vectors of one length, got shapes {p.shape} and {y.shape}. p is the "
-            "probability of the positive class, predict_proba(X)[:, 1]."
+            "probability of the positive class, predict_proba(X)[:, 1], or of three classes or "
+            "more all of predict_proba(X)."
         )
     if not len(p):
         raise ValueError("there are no rows to score.")
-    if not np.all((p >= 0) & (p <= 1)):
-        row = int(np.argmin((p >= 0) & (p <= 1)))
-        raise ValueError(f"p[{row}] is {p[row]:g}, not a probability between 0 and 1.")
-    if not np.all((y == 0) | (y == 1)):
-        row = int(np.argmin((y == 0) | (y == 1)))
-        raise ValueError(f"y[{row}] is {y[row]:g}; y must be 1 for the positive class and 0 else.")
+    _check_each((p >= 0) & (p <= 1), p, "p", ", not a probability between 0 and 1.")
+    if many:
+        total = p.sum(axis=1)
+        one = np.abs(total - 1.0) <= _ROUNDING
+        _check_each(one, total, "the sum of p", ", but a row's probabilities sum to 1.")
+        classes = np.arange(p.shape[1])
+        known = "; y must be the number of a class, from 0 on, as in the columns of p."
+        _check_each(np.isin(y, classes), y, "y", known)
+        y = y.astype(np.int64)
+    else:
+        known = "; y must be 1 for the positive class and 0 else."
+        _check_each((y == 0) | (y == 1), y, "y", known)
     if log_p is None:
         return p, y, None
     log_p = np.asarray(log_p, np.float64)
-    if log_p.shape != (len(p), 2):
-        raise ValueError(f"log_p must have the shape ({len(p)}, 2), got {log_p.shape}.")
+    shape = p.shape if many else (len(p), 2)
+    if log_p.shape != shape:
+        raise ValueError(f"log_p must have the shape {shape}, got {log_p.shape}.")
     return p, y, log_p
+
+
+def _check_each(good: np.ndarray, values: np.ndarray, name: str, what: str) -> None:
+    """Raise an error about the first value that is not good."""
+    if not np.all(good):
+        place = tuple(map(int, np.argwhere(~good)[0]))
+        shown = ", ".join(map(str, place))
+        raise ValueError(f"{name}[{shown}] is {values[place]:g}{what}")

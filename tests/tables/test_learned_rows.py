@@ -69,6 +69,36 @@ def test_of_k_equal_rows_k_less_m_are_new_whatever_their_labels(fitted, given_ro
         assert new[X[:, 0] == value].sum() == max(0, k - m)
 
 
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 4), st.booleans()), min_size=1, max_size=60
+    )
+)
+@settings(max_examples=200, deadline=None)
+def test_of_many_classes_too(table):
+    """Exactly the rows held out are new; with other labels, as many of each kind of inputs."""
+    X = np.array([[float(row[0])] for row in table])
+    y, held = np.array([row[1] for row in table]), np.array([row[2] for row in table], bool)
+    counter = LearnedRowsCounter(RowPrints(KEY, 1.0, label_bits=3))
+    counter.add(X[~held], y[~held])
+    learned = counter.learned()
+    new = learned.new(learned.prints.entries(X, y))
+    rows = np.column_stack([X[:, 0], y])
+    assert sorted(map(tuple, rows[new])) == sorted(map(tuple, rows[held]))
+    new = learned.new(learned.prints.entries(X, (y + 1) % 5))
+    assert sorted(X[new, 0]) == sorted(X[held, 0])
+
+
+def test_bits_for_labels():
+    for n_classes, bits in ((2, 1), (3, 2), (4, 2), (5, 3), (1000, 10)):
+        assert LearnedRowsCounter.of_rows(9, n_classes).prints.label_bits == bits
+    X = RNG.normal(size=(1000, 1))
+    prints = RowPrints(KEY, 1.0, 10)
+    entries = prints.entries(X, np.arange(1000))
+    np.testing.assert_array_equal(entries - prints.without_label(entries), np.arange(1000))
+    assert prints.digest(X, np.arange(1000)) != prints.digest(X, np.arange(1000)[::-1])
+
+
 def test_the_same_numbers_have_the_same_prints():
     prints, y = RowPrints(KEY), labels(3)
     X = np.array([[0.1, 0.0], [1.0 / 3.0, -2.5], [12345.678, 1e-9]])
@@ -146,6 +176,8 @@ def test_there_and_back():
         (lambda h, a: h.update(share=0.0), "no proper key or share"),
         (lambda h, a: h.update(share=2.0), "no proper key or share"),
         (lambda h, a: h.update(share=None), "not a finite number"),
+        (lambda h, a: h.update(label_bits=64), "64 bits for labels"),
+        (lambda h, a: h.update(label_bits="1"), "label_bits"),
         (lambda h, a: a.update(entries=a["entries"][::-1]), "not ascending"),
         (lambda h, a: a.update(entries=a["entries"].astype(np.int64)), "not ascending"),
         (lambda h, a: a.update(entries=a["entries"][None]), "not ascending"),

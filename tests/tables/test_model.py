@@ -185,3 +185,29 @@ def test_weighted_baselines():
     X, y = np.zeros((4, 1)), np.array([0, 0, 0, 1])
     baselines = Baselines.fitted(X, y, np.array([1.0, 1.0, 1.0, 3.0]))
     np.testing.assert_allclose(list(baselines.probabilities(X).values()), 0.5, atol=1e-6)
+
+
+def test_baselines_of_many_classes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2)) * [1.0, 1e6] + [5.0, 0.0]
+    y = np.digitize(X[:, 0], [4.5, 5.5])
+    baselines = Baselines.fitted(X, y, n_classes=5)  # two classes have no row here
+    majority, linear = baselines.probabilities(X).values()
+    assert majority.shape == linear.shape == (600, 5)
+    np.testing.assert_allclose(majority[0, :3], np.bincount(y) / 600, rtol=0.01)
+    assert 0 < majority[0, 4] < 0.002
+    assert linear[:, 3:].min() > 0
+    assert linear[:, 3:].max() < 0.05
+    assert np.mean(np.argmax(linear, axis=1) == y) > 0.95
+    np.testing.assert_allclose(linear.sum(axis=1), 1.0)
+    again = Baselines.restored(baselines.arrays(), 2, 5)
+    np.testing.assert_array_equal(again.probabilities(X)["logistic regression"], linear)
+    with pytest.raises(ModelFileError, match="of shape"):
+        Baselines.restored(baselines.arrays(), 2, 4)
+
+
+def test_weights_of_many_classes_count():
+    X, y = np.zeros((4, 1)), np.array([0, 0, 1, 2])
+    found = Baselines.fitted(X, y, np.array([1.0, 1.0, 2.0, 4.0]), 3).probabilities(X)
+    for p in found.values():
+        np.testing.assert_allclose(p[0], [0.25, 0.25, 0.5], atol=1e-3)

@@ -41,8 +41,9 @@ def command(
 ) -> None:
     """Score a model on labelled rows, beside the majority class and a logistic regression.
 
-    Rows that the model learned from are counted and left out, and so are rows that cannot be scored
-    or have no label. Intervals are 95 % bootstrap intervals over the rows.
+    Rows that the model learned from are counted and left out, and so are rows that cannot be
+    scored, have no label, or have a label that no row of the fit had. Intervals are 95 % bootstrap
+    intervals over the rows.
 
     Example: fewknots evaluate flights.fewknots holdout.csv
     """
@@ -52,12 +53,12 @@ def command(
     reading = Reading(sources, all_rows, strict, separator, decimal, encoding)
     with ReadingLine() as watch, rows_to_score(fitted, model, reading, watch) as to_score:
         found = facts(to_score) | evaluated(fitted, to_score, watch)
-    say_left_out(to_score.left_out, to_score.given)
+    say_left_out(to_score.left_out, to_score.given, to_score.unseen)
     if as_json:
         print_json({"model": str(model), **found})
         return
     typer.echo(to_score.note)
-    title = f"{fitted.target} = {fitted.positive} in {found['rows']:,} rows"
+    title = f"{fitted.predicted} in {found['rows']:,} rows"
     score_table(found["scores"], title, found["intervals"])
     typer.echo(verdict(found["gain"], found["rows"]))
 
@@ -67,7 +68,7 @@ def evaluated(model: "TableModel", to_score: "RowsToScore", watch: Any) -> dict[
     import numpy as np
 
     from ..scoring import intervals
-    from ..tables.fit import comparison
+    from ..tables.fit import comparison, probabilities_to_score
 
     truth: list[Any] = []
     log_p: list[Any] = []
@@ -80,6 +81,7 @@ def evaluated(model: "TableModel", to_score: "RowsToScore", watch: Any) -> dict[
             simple.setdefault(name, []).append(p)
         done += len(rows.X)
         watch("scoring", done)
-    y, both = np.concatenate(truth), np.concatenate(log_p)
-    found = comparison(both, y, {name: np.concatenate(parts) for name, parts in simple.items()})
-    return {**found, "intervals": intervals(np.exp(both[:, 1]), y, log_p=both)}
+    y, joined = np.concatenate(truth), np.concatenate(log_p)
+    found = comparison(joined, y, {name: np.concatenate(parts) for name, parts in simple.items()})
+    around = intervals(probabilities_to_score(joined), y, log_p=joined)
+    return {**found, "intervals": around}

@@ -32,7 +32,7 @@ Positive = Annotated[
     str | None,
     typer.Option(
         help="Which of the target's two values to give the probability of; by default the greater "
-        "one (true, 1, the later word).",
+        "one (true, 1, the later word). Not for more values: each gets its probability.",
         show_default=False,
     ),
 ]
@@ -62,7 +62,13 @@ NoRows = Annotated[
         "exported.",
     ),
 ]
-Likelihood = Annotated[str, typer.Option(help="probit or logit.")]
+Likelihood = Annotated[
+    str,
+    typer.Option(
+        help="probit or logit for two classes, softmax for any number; auto is probit for two, "
+        "softmax for more."
+    ),
+]
 MaxTime = Annotated[
     float | None,
     typer.Option(
@@ -128,7 +134,7 @@ def command(
     inducing: Inducing = None,
     method: Method = "auto",
     no_rows: NoRows = False,
-    likelihood: Likelihood = "probit",
+    likelihood: Likelihood = "auto",
     max_time: MaxTime = None,
     holdout: HoldOut = 0.1,
     seed: Seed = 0,
@@ -147,7 +153,7 @@ def command(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Learn to predict a column with two values from the other columns.
+    """Learn to predict a column of classes, two or more, from the other columns.
 
     A tenth of the rows is held out; at the end the model is scored on them, beside the majority
     class and a logistic regression. Ctrl-C ends training with what was learned by then.
@@ -171,7 +177,7 @@ def command(
     from ..tables.fit import RunOptions, fit_files
     from ..tables.reading import Task
 
-    one_of("--likelihood", likelihood, LINKS)
+    one_of("--likelihood", likelihood, (*LINKS, "softmax", "auto"))
     classifier = GPClassifier(
         kernel=as_kernel(kernel),
         n_inducing=inducing or "auto",
@@ -241,6 +247,7 @@ def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool)
         "model": str(path),
         "target": model.target,
         "positive": model.positive,
+        "classes": list(model.labels.values),
         "rows": {"learned_from": model.n_rows, "held_out": model.about["hold_out"]["rows"]},
         "inputs": list(model.feature_names),
         "kernel": " ".join(str(model.classifier.kernel_).split()),
@@ -274,7 +281,7 @@ def _kinds(given: Sequence[str]) -> dict[str, str]:
 def _print(model: "TableModel", path: Path, seconds: float) -> None:
     held_out = model.about["hold_out"]
     typer.echo(
-        f"{path}: {model.target} = {model.positive} from {len(model.feature_names)} inputs of "
+        f"{path}: {model.predicted} from {len(model.feature_names)} inputs of "
         f"{len(model.recipe.columns)} columns, learned from {model.n_rows:,} rows in "
         f"{seconds:.1f} s."
     )

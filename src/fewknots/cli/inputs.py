@@ -236,6 +236,7 @@ def facts(rows: "RowsToScore") -> dict[str, Any]:
         "rows": rows.n_rows,
         "rows_given": rows.given + rows.left_out,
         "left_out": rows.left_out,
+        "unseen_labels": dict(rows.unseen),
         "rows_learned_from": rows.learned_from,
         "checked_on": rows.checked_on,
     }

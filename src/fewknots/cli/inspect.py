@@ -82,6 +82,8 @@ def _print(facts: dict[str, Any]) -> None:
     lines = Table(show_header=False, box=None, pad_edge=False)
     about = facts.get("about", {})
     shown = {name: value for name, value in facts.items() if name not in _SHOWN_APART}
+    if shown.get("positive") is None:  # more than two classes
+        shown.pop("positive", None)
     for key in ("files", "date", "seed", "versions"):
         if key in about:
             shown[key] = about[key]

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,8 +48,11 @@ def score_table(
         table.add_column(name, justify="right")
         if number == 0 and intervals is not None:
             table.add_column("95 % interval", justify="right")
+    of_model = next(iter(scores.values()))
     for key, meaning in SCORES.items():
-        cells = [_format_score(of_model.get(key)) for of_model in scores.values()]
+        if key not in of_model:  # many classes have no AUC
+            continue
+        cells = [_format_score(of_one.get(key)) for of_one in scores.values()]
         if intervals is not None:
             cells.insert(1, " to ".join(map(_format_score, intervals[key] or (None,))))
         table.add_row(meaning, *cells)
@@ -74,8 +77,18 @@ def verdict(gain: dict[str, Any], n_rows: int) -> str:
     return f"{sentence}." if nlp > 0 else f"{sentence}: for this table the simple model does."
 
 
-def say_left_out(left_out: int, used: int) -> None:
-    """Print how many rows could not be scored, if any."""
+def say_left_out(left_out: int, used: int, unseen: Mapping[str, int] | None = None) -> None:
+    """Print how many rows could not be scored, if any, and how many for their unseen label."""
+    if unseen:
+        n, total = sum(unseen.values()), left_out + used
+        named = sorted(unseen, key=lambda label: -unseen[label])[:_MOST_NAMED]
+        listed = ", ".join(f"{label!r} ({unseen[label]:,})" for label in named)
+        more = f" and {len(unseen) - len(named):,} more" if len(unseen) > len(named) else ""
+        say(
+            f"Note: {n:,} of {total:,} rows have a label that the model has never seen, and are "
+            f"left out: {listed}{more}."
+        )
+        left_out, used = left_out - n, used + n
     if left_out:
         say(
             f"Note: {left_out:,} of {left_out + used:,} rows cannot be scored or have no label, "

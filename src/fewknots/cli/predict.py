@@ -65,11 +65,12 @@ def command(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Give each row the probability of both values of the target, and the more probable one.
+    """Give each row the probability of every value of the target, and the most probable one.
 
-    Takes the columns that the model was fitted to, in any order and among any others. A row that
-    cannot be scored gets no probabilities, and the reason in the column why_not_scored. With --json
-    and without --out each row becomes a line of JSON.
+    Writes a column p_LABEL for each label, and prediction, the label of the largest. Takes the
+    columns that the model was fitted to, in any order and among any others. A row that cannot be
+    scored gets no probabilities, and the reason in the column why_not_scored. With --json and
+    without --out each row becomes a line of JSON.
 
     Example: fewknots predict flights.fewknots new.parquet --out scored.parquet
     """
@@ -141,17 +142,17 @@ class Scorer:
         import numpy as np
         import pyarrow as pa
 
-        both = (self._model.labels.negative, self._model.labels.positive)
+        labels = self._model.labels.values
         n_rows = rows.whole.num_rows
-        probabilities = np.zeros((n_rows, 2))
+        probabilities = np.zeros((n_rows, len(labels)))
         absent = np.zeros(n_rows, bool)
         absent[list(rows.reasons)] = True
         if len(rows.X):
             probabilities[~absent] = self._model.classifier.predict_proba(rows.X)
-        for label, p in zip(both, probabilities.T, strict=True):
+        for label, p in zip(labels, probabilities.T, strict=True):
             columns[f"p_{label}"] = pa.array(np.ascontiguousarray(p), mask=absent)
-        likelier = (probabilities[:, 1] > probabilities[:, 0]).astype(int)
-        columns["prediction"] = pa.array(both).take(pa.array(likelier, mask=absent))
+        likeliest = np.argmax(probabilities, axis=1)
+        columns["prediction"] = pa.array(labels).take(pa.array(likeliest, mask=absent))
         if not self._strict:
             reasons = [rows.reasons.get(row) for row in range(n_rows)] if rows.reasons else None
             columns[WHY] = pa.array(reasons or [None] * n_rows, pa.string())
@@ -164,7 +165,7 @@ def _kept(model: "TableModel", source: "RawFiles", keep: Sequence[str] | None) -
 
     kept = tuple(source.schema.names if keep is None else dict.fromkeys(keep))
     source.check_presence(kept)
-    own = [f"p_{model.labels.negative}", f"p_{model.labels.positive}", "prediction", WHY]
+    own = [*(f"p_{label}" for label in model.labels.values), "prediction", WHY]
     taken = [name for name in own if name in kept]
     if taken:
         raise DataError(

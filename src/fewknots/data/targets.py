@@ -274,15 +274,13 @@ def _some(labels: np.ndarray, most: int = 5) -> str:
 
 
 class LabelCodes:
-    """The labels seen so far; at most as many as `most`.
+    """The labels seen so far; at most `MOST_CLASSES`.
 
     allowed : the only labels there may be, if they are known.
     """
 
-    def __init__(
-        self, target_name: str, allowed: np.ndarray | None, most: int = MOST_CLASSES
-    ) -> None:
-        self._target_name, self._most = target_name, most
+    def __init__(self, target_name: str, allowed: np.ndarray | None) -> None:
+        self._target_name = target_name
         self._allowed = None if allowed is None else np.unique(allowed)
         if self._allowed is not None and len(self._allowed) < 2:
             raise ValueError(f"classes has to name two labels or more, not {len(self._allowed)}.")
@@ -329,8 +327,13 @@ class LabelCodes:
         mixed = bool(self._seen) and isinstance(label, str) != isinstance(self._seen[0], str)
         if self._allowed is not None:
             reason = None if label in known else "it is none of the known labels"
-        elif len(known) == self._most:
-            reason = self._too_many()
+        elif len(known) == MOST_CLASSES:
+            raise DataError(
+                f"{place}: {self._target_name} is {shown(label)}, after {len(known):,} other "
+                f"labels ({_some(np.array(known))}): more than {MOST_CLASSES:,} classes. Is the "
+                "target a number? GPRegressor, in Python, learns numbers. If not, join classes."
+                f"{place.note}"
+            )
         else:
             reason = "text and numbers are mixed" if mixed else None
         if reason is not None:
@@ -341,11 +344,6 @@ class LabelCodes:
             )
         self._seen.append(label)
         self._dtypes.append(dtype)
-
-    def _too_many(self) -> str:
-        if self._most == 2:
-            return "a third label, and only two classes can be told apart here"
-        return f"more than {self._most:,} classes. Is the target a number?"
 
     def _only(self, label: Any) -> DataError:
         return DataError(

@@ -14,7 +14,7 @@ import dask.array as da
 import numpy as np
 
 from ..data.row_draw import HashSplit
-from .reading import TableReader
+from .reading import NumberedRows, TableReader
 
 _LEAST_ROWS = 1000  # in a range; fewer rows are not worth a task
 
@@ -40,9 +40,16 @@ def row_ranges(rows_of_files: Sequence[int], wanted: int) -> list[RowRange]:
 
 
 def as_arrays(
-    reader: TableReader, rows_of_files: Sequence[int], held_out: HashSplit, wanted: int
+    reader: TableReader,
+    rows_of_files: Sequence[int],
+    held_out: HashSplit,
+    wanted: int,
+    extra: NumberedRows | None = None,
 ) -> tuple[Any, Any, Any]:
-    """X, labels 0 and 1, and weights of the rows that are not held out, as Dask arrays."""
+    """X, numbers of labels, and weights of the rows that are not held out, as Dask arrays.
+
+    extra : rows that are at hand, to be added
+    """
     columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
     for part in row_ranges(rows_of_files, wanted):
         count = int(np.sum(~_held(held_out, part)))
@@ -51,6 +58,9 @@ def as_arrays(
         types = (np.float64, np.int64, np.float64)
         for column, piece, shape, dtype in zip(columns, rows, shapes, types, strict=True):
             column.append(da.from_delayed(piece, shape, dtype))
+    if extra is not None and len(extra.y):
+        for column, values in zip(columns, extra, strict=True):
+            column.append(da.from_array(values, chunks=values.shape))
     X, y, weights = (da.concatenate(column) for column in columns)
     return X, y, weights
 

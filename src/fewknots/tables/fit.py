@@ -20,19 +20,30 @@ from ..data.table_files import RawFiles
 from ..estimators import GPClassifier
 from ..exceptions import CheckpointWarning, warn
 from ..extras import missing
-from ..fitting.plan import choose_plan
+from ..fitting.plan import FitPlan, choose_plan
 from ..scoring import difference_interval, row_nlp, scores
 from ..stopping import TimeLimit, listening
 from ..version import __version__
+from .baselines import LOGISTIC, Baselines
 from .learned_rows import LearnedRowsCounter
-from .model import LOGISTIC, Baselines, TableModel
-from .reading import NoProgress, NumberedRows, ReadingProgress, Survey, TableReader, Task, survey
+from .model import TableModel
+from .reading import (
+    NoProgress,
+    NumberedRows,
+    ReadingProgress,
+    Survey,
+    TableReader,
+    Task,
+    joined_rows,
+    survey,
+)
 
 MOST_ROWS_IN_MEMORY = 1_000_000
 MOST_BYTES_IN_MEMORY = 500_000_000
 MOST_HELD_OUT = 100_000
 _MOST_SAMPLED = 100_000  # rows for logistic regression
 _MOST_NUMBERS = 2**24  # in either of these two, for tables with many columns
+_MOST_PRODUCTS = 2**26  # in a step of logistic regression, for many columns and classes
 _VALIDATION = 0.02  # share of the rows for validation in minibatch training
 _PIECES_A_WORKER = 2
 _LAST_SCORES = 0.1  # share of the time for scoring the held-out rows
@@ -92,26 +103,31 @@ def fit_files(
         watch.hide()
         show(files, surveyed)
     recipe, labels, rows_of_files, _ = surveyed
-    n_rows = sum(rows_of_files)
+    n_rows, n_classes = sum(rows_of_files), len(labels.values)
     reader = TableReader(files, task, recipe, labels, watch)
     width = reader.width
     most = _MOST_NUMBERS // width
     held_out_split = HashSplit(run.hold_out, run.seed).at_most(min(MOST_HELD_OUT, most), n_rows)
-    sample_split = HashSplit(1.0, run.seed + 1).at_most(min(_MOST_SAMPLED, most), n_rows)
-    learned = LearnedRowsCounter.of_rows(n_rows)
+    n_sampled = min(_MOST_SAMPLED, most, _MOST_PRODUCTS // (width * n_classes))
+    sample_split = HashSplit(1.0, run.seed + 1).at_most(n_sampled, n_rows)
+    learned = LearnedRowsCounter.of_rows(n_rows, n_classes)
     on_cluster = run.cluster is not None or run.workers is not None
     few = n_rows <= MOST_ROWS_IN_MEMORY and n_rows * width * 8 <= MOST_BYTES_IN_MEMORY
     in_memory = not on_cluster and (few if run.in_memory is None else run.in_memory)
+    where = "memory" if in_memory else "cluster" if on_cluster else "stream"
+    _plan(classifier, n_rows, n_classes, where)  # what cannot be is an error before any more work
     kept = HashSplit(1.0, run.seed) if in_memory else sample_split
     sample, held_out = reader.sample_and_held_out(kept, held_out_split, learned)
-    baselines = Baselines.fitted(*(sample.some(sample_split) if in_memory else sample))
+    for_baselines = sample.some(sample_split) if in_memory else sample
+    baselines = Baselines.fitted(*for_baselines, n_classes)
     if run.limit is not None:  # the time that is left, minus a share for the last scores
         classifier.set_params(max_time=max(_LEAST_TIME, (1.0 - _LAST_SCORES) * run.limit.left()))
+    extra = sample.for_absent_classes(n_classes)
     if on_cluster:
         far = TableReader(files, task, recipe, labels, _NO_PROGRESS)  # is sent to the workers
-        _fit_on_cluster(classifier, far, rows_of_files, held_out_split, run, watch)
+        _fit_on_cluster(classifier, far, rows_of_files, held_out_split, extra, run, watch)
     elif in_memory:
-        if choose_plan(classifier._settings(), len(sample.y)).plan is not None:
+        if _plan(classifier, len(sample.y), n_classes, where).plan is not None:
             classifier.set_params(**run.for_minibatches())
         elif run.resume:
             warn(
@@ -120,16 +136,17 @@ def fit_files(
                 CheckpointWarning,
             )
         watch.hide()
-        classifier.fit(sample.X, sample.y, sample_weight=sample.weights)
+        rows = joined_rows([sample, extra])
+        classifier.fit(rows.X, rows.y, sample_weight=rows.weights)
     else:
         classifier.set_params(**run.for_minibatches())
         # each call starts a new pass over (X, y, weights)
-        classifier.fit_stream(lambda: (tuple(rows) for rows in reader.outside(held_out_split)))
+        classifier.fit_stream(lambda: map(tuple, reader.outside(held_out_split, extra)))
     # arguments of this run are not part of the model
     classifier.set_params(
         checkpoint=None, resume=False, validation_fraction=None, verbose=0, max_time=None
     )
-    classifier.classes_ = np.array([labels.negative, labels.positive])
+    classifier.classes_ = np.array(labels.values)
     about = _about(files, run.seed)
     n_learned = n_rows - len(held_out.y)
     model = TableModel(classifier, recipe, labels, baselines, n_learned, about, learned.learned())
@@ -143,11 +160,20 @@ def fit_files(
     return model
 
 
+def _plan(classifier: GPClassifier, n_rows: int, n_classes: int, where: str) -> FitPlan:
+    """How the classifier will be trained; an error if it cannot be for so many classes."""
+    classes = np.arange(n_classes)
+    settings = classifier._settings().for_classes(classes)
+    n_latent = settings.starting_likelihood(classes).n_latent
+    return choose_plan(settings, n_rows, where, n_latent)
+
+
 def _fit_on_cluster(
     classifier: GPClassifier,
     reader: TableReader,
     rows_of_files: Sequence[int],
     held_out: HashSplit,
+    extra: NumberedRows,
     run: RunOptions,
     watch: ReadingProgress,
 ) -> None:
@@ -160,7 +186,8 @@ def _fit_on_cluster(
     classifier.set_params(checkpoint=run.checkpoint, resume=run.resume)
     with connected(run.cluster, run.workers) as client:
         n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
-        X, y, weights = as_arrays(reader, rows_of_files, held_out, _PIECES_A_WORKER * n_workers)
+        n_pieces = _PIECES_A_WORKER * n_workers
+        X, y, weights = as_arrays(reader, rows_of_files, held_out, n_pieces, extra)
         watch.hide()
         classifier.fit(X, y, sample_weight=weights)
 
@@ -186,14 +213,20 @@ def compared(
 
 
 def comparison(
-    log_p: Float[np.ndarray, "N 2"], y: np.ndarray, simple: dict[str, np.ndarray]
+    log_p: Float[np.ndarray, "N C"], y: np.ndarray, simple: dict[str, np.ndarray]
 ) -> dict[str, Any]:
     """Scores by name, and the gain in NLP of the model over logistic regression."""
-    p = np.exp(log_p[:, 1])
+    p = probabilities_to_score(log_p)
     found = {MODEL: scores(p, y, log_p)} | {name: scores(q, y) for name, q in simple.items()}
     ours, theirs = row_nlp(p, y, log_p), row_nlp(simple[LOGISTIC], y)
     gain = {"nlp": float(np.mean(theirs - ours)), "interval": [*difference_interval(theirs, ours)]}
     return {"scores": found, "gain": gain}
+
+
+def probabilities_to_score(log_p: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N ..."]:
+    """The probabilities that `scoring` takes: of the positive class, or of each of many."""
+    p = np.exp(log_p)
+    return p[:, 1] if p.shape[1] == 2 else p
 
 
 def _about(files: RawFiles, seed: int) -> dict[str, Any]:

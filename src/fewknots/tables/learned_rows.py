@@ -12,7 +12,7 @@ key is random, so that the prints of two models cannot be compared. The hash can
 with prints and key one can test whether a given row is among them, which is their purpose.
 
 - The label is not in the hash: a row without its label, or with another label, is still recognised.
-  The label is stored with the print, in the last bit (`entries`).
+  The label is stored with the print, in the last bits (`entries`): one for two classes.
 - Inputs are first rounded to float32. So the prints stay the same if the table is written as text
   with fewer digits, in float32, or on a machine whose sine differs in the last digit.
 - With very many rows, only a share of them gets prints, chosen by another hash of the inputs. So
@@ -34,21 +34,21 @@ from ..files.model_format import field, finite
 
 MOST_PRINTS = 2**20
 KEY_BYTES = 16
-_LABEL = np.uint64(1)  # the bit for the label of a row
 _BUFFERED = 2**22  # number of entries at which equal ones are merged
 _COUNTS = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 
 class RowPrints(NamedTuple):
-    """How fingerprints are computed: the key, and the share of rows that gets one."""
+    """How fingerprints are computed: the key, the share of rows that gets one, bits for labels."""
 
     key: bytes
     share: float = 1.0
+    label_bits: int = 1
 
     @classmethod
-    def with_new_key(cls, share: float) -> "RowPrints":
+    def with_new_key(cls, share: float, n_classes: int) -> "RowPrints":
         """Prints with a new random key."""
-        return cls(secrets.token_bytes(KEY_BYTES), share)
+        return cls(secrets.token_bytes(KEY_BYTES), share, (n_classes - 1).bit_length())
 
     def chosen(self, X: Float[np.ndarray, "N D"]) -> Bool[np.ndarray, " N"]:
         """Whether each row gets a print."""
@@ -60,10 +60,8 @@ class RowPrints(NamedTuple):
             bits = mixed(bits ^ rounded[:, column])
         return in_share(bits, self.share)
 
-    def entries(
-        self, X: Float[np.ndarray, "N D"], positive: np.ndarray
-    ) -> UInt64[np.ndarray, " N"]:
-        """The print of each row's inputs in the upper 63 bits, its label in the last one."""
+    def entries(self, X: Float[np.ndarray, "N D"], codes: np.ndarray) -> UInt64[np.ndarray, " N"]:
+        """The print of each row's inputs in the upper bits, its label's number in the last ones."""
         rounded = _rounded(X)
         content, width, key = rounded.tobytes(), rounded.itemsize * rounded.shape[1], self.key
         blake2b = hashlib.blake2b  # one call per row: a million calls take about a second
@@ -74,21 +72,15 @@ class RowPrints(NamedTuple):
             ]
         )
         prints = np.frombuffer(digests, "<u8").astype(np.uint64)
-        return (prints & ~_LABEL) | np.asarray(positive, bool).astype(np.uint64)
+        return self.without_label(prints) | np.asarray(codes).astype(np.uint64)
 
-    def digest(self, X: Float[np.ndarray, "N D"], positive: np.ndarray) -> str:
+    def without_label(self, entries: UInt64[np.ndarray, " N"]) -> UInt64[np.ndarray, " N"]:
+        """The entries without the label: equal for rows with equal inputs."""
+        return entries & ~np.uint64((1 << self.label_bits) - 1)
+
+    def digest(self, X: Float[np.ndarray, "N D"], codes: np.ndarray) -> str:
         """One fingerprint for all these rows in their order, as hexadecimal text."""
-        return hashlib.blake2b(self.entries(X, positive).tobytes(), digest_size=16).hexdigest()
-
-
-def with_other_label(entries: UInt64[np.ndarray, " N"]) -> UInt64[np.ndarray, " N"]:
-    """The entries of rows with the same inputs and the other label."""
-    return entries ^ _LABEL
-
-
-def without_label(entries: UInt64[np.ndarray, " N"]) -> UInt64[np.ndarray, " N"]:
-    """The entries without the label: equal for rows with equal inputs."""
-    return entries & ~_LABEL
+        return hashlib.blake2b(self.entries(X, codes).tobytes(), digest_size=16).hexdigest()
 
 
 def _rounded(X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
@@ -114,13 +106,17 @@ class LearnedRows:
         """Which of the given rows (by their entries) the model did not learn from.
 
         A row is matched with a learned row of the same label if one is left, otherwise with one of
-        the other label.
+        another label.
         """
         distinct, code, given = np.unique(entries, return_inverse=True, return_counts=True)
-        others = with_other_label(distinct)
-        unmatched = np.maximum(given - _count_of(distinct, self.entries, self.counts), 0)
-        spare = _count_of(others, self.entries, self.counts) - _count_of(others, distinct, given)
-        n_new = np.maximum(unmatched - np.maximum(spare, 0), 0)
+        same = np.minimum(given, _count_of(distinct, self.entries, self.counts))
+        unmatched = given - same
+        # rows with equal inputs, whatever their labels: one after the other, as entries are sorted
+        inputs, group = np.unique(self.prints.without_label(distinct), return_inverse=True)
+        spare = self._count_of_inputs(inputs) - np.bincount(group, same, len(inputs)).astype(int)
+        before = np.cumsum(unmatched) - unmatched
+        before -= before[np.searchsorted(group, np.arange(len(inputs)))][group]
+        n_new = unmatched - np.clip(spare[group] - before, 0, unmatched)
         # Among equal rows with equal labels, the last ones count as new: it makes no difference.
         first = np.cumsum(given) - given
         rank = np.empty(len(entries), np.int64)
@@ -134,6 +130,11 @@ class LearnedRows:
             same_rows and self.prints == other.prints and np.array_equal(self.counts, other.counts)
         )
 
+    def _count_of_inputs(self, inputs: UInt64[np.ndarray, " G"]) -> np.ndarray:
+        """How many rows with these inputs, as entries without labels, the model learned from."""
+        known, group = np.unique(self.prints.without_label(self.entries), return_inverse=True)
+        return _count_of(inputs, known, np.bincount(group, self.counts, len(known)))
+
     def alike(self) -> float:
         """The share of these rows whose inputs equal those of another row.
 
@@ -141,7 +142,7 @@ class LearnedRows:
         """
         if not len(self.entries):
             return 0.0
-        _, code = np.unique(without_label(self.entries), return_inverse=True)
+        _, code = np.unique(self.prints.without_label(self.entries), return_inverse=True)
         repeats = np.bincount(code, self.counts)
         return float(repeats[repeats > 1].sum() / repeats.sum())
 
@@ -149,7 +150,11 @@ class LearnedRows:
 
     def header(self) -> dict[str, Any]:
         """The part that is not arrays, as JSON."""
-        return {"key": self.prints.key.hex(), "share": self.prints.share}
+        return {
+            "key": self.prints.key.hex(),
+            "share": self.prints.share,
+            "label_bits": self.prints.label_bits,
+        }
 
     def arrays(self) -> Arrays:
         """The arrays; counts have the smallest possible dtype."""
@@ -161,6 +166,9 @@ class LearnedRows:
     def restored(cls, header: dict[str, Any], arrays: Arrays, n_rows: int) -> "LearnedRows":
         """The inverse of `header` and `arrays`; nothing in a file is trusted."""
         key, share = bytes.fromhex(field(header, "key", str)), finite(header, "share")
+        bits = field(header, "label_bits", int) if "label_bits" in header else 1
+        if not 1 <= bits < 32:
+            raise ModelFileError(f"its fingerprints of rows have {bits} bits for labels.")
         if len(key) != KEY_BYTES or not 0.0 < share <= 1.0:
             raise ModelFileError("its fingerprints of rows have no proper key or share.")
         entries, counts = arrays["entries"], arrays["counts"]
@@ -171,7 +179,7 @@ class LearnedRows:
         total = sum(counts.tolist())  # Python integers cannot overflow
         if total > n_rows or (share == 1.0 and total != n_rows):
             raise ModelFileError(f"it has fingerprints of {total} rows, but {n_rows} rows.")
-        return cls(RowPrints(key, share), entries, counts.astype(np.int64))
+        return cls(RowPrints(key, share, bits), entries, counts.astype(np.int64))
 
 
 class LearnedRowsCounter:
@@ -183,14 +191,14 @@ class LearnedRowsCounter:
         self._waiting: list[np.ndarray] = []
 
     @classmethod
-    def of_rows(cls, n_rows: int) -> "LearnedRowsCounter":
+    def of_rows(cls, n_rows: int, n_classes: int = 2) -> "LearnedRowsCounter":
         """A counter for about so many rows."""
-        return cls(RowPrints.with_new_key(min(1.0, MOST_PRINTS / max(n_rows, 1))))
+        return cls(RowPrints.with_new_key(min(1.0, MOST_PRINTS / max(n_rows, 1)), n_classes))
 
-    def add(self, X: Float[np.ndarray, "N D"], positive: np.ndarray) -> None:
-        """Add training rows; their labels are 0 and 1."""
+    def add(self, X: Float[np.ndarray, "N D"], codes: np.ndarray) -> None:
+        """Add training rows; codes are the numbers of their labels."""
         chosen = self.prints.chosen(X)
-        self._waiting.append(self.prints.entries(X[chosen], positive[chosen]))
+        self._waiting.append(self.prints.entries(X[chosen], codes[chosen]))
         if sum(map(len, self._waiting)) > _BUFFERED:
             self._count()
 

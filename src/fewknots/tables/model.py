@@ -1,14 +1,11 @@
 """A classifier together with its recipe: what `fewknots fit` saves.
 
 `GPClassifier` takes numbers. A table has words, dates and gaps, and predictions should work for the
-raw table. So the model file also holds how each column becomes numbers (recipe/), which value of
-the target is predicted, and two simple models to compare with.
-
-Of these `Baselines` the *majority class* knows only how frequent the classes are: it gives every
-row the same probability. *Logistic regression* is linear in the standardised inputs. So they can be
-scored on any rows too.
+raw table. So the model file also holds how each column becomes numbers (recipe/), the values of the
+target, and two simple models to compare with (baselines.py).
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
-from scipy.special import expit
 
 from ..data.csv_dialect import CsvOptions
 from ..data.iterator_source import arrow_table
@@ -31,78 +27,12 @@ from ..files import model_format
 from ..files.container import Arrays, Header
 from ..files.header_values import KnownClasses
 from ..files.model_format import field
+from .baselines import Baselines
 from .learned_rows import LearnedRows
 from .recipe import Labels, Recipe
 
-MAJORITY, LOGISTIC = "majority class", "logistic regression"
-_ITERATIONS = 1000
 _BASELINES, _LEARNED = "baselines.", "learned_rows."
 _AS_RECOGNISED = CsvOptions()
-
-
-class Baselines(NamedTuple):
-    """The parameters of the two models."""
-
-    positive_rate: float
-    mean: Float[np.ndarray, " D"]
-    scale: Float[np.ndarray, " D"]
-    coef: Float[np.ndarray, " D"]
-    intercept: float
-
-    @classmethod
-    def fitted(
-        cls,
-        X: Float[np.ndarray, "N D"],
-        y: np.ndarray,
-        weights: Float[np.ndarray, " N"] | None = None,
-    ) -> "Baselines":
-        """Learn from rows with labels 0 and 1."""
-        import warnings
-
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.linear_model import LogisticRegression
-
-        rate = float(np.average(y, weights=weights))
-        mean, scale = X.mean(axis=0), X.std(axis=0)
-        scale = np.where(scale > 0.0, scale, 1.0)
-        if len(np.unique(y)) < 2:  # the sample has only one class
-            log_odds = float(np.log((rate + 1e-9) / (1.0 - rate + 1e-9)))
-            return cls(rate, mean, scale, np.zeros(X.shape[1]), log_odds)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # accurate enough to compare with
-            linear = LogisticRegression(max_iter=_ITERATIONS)
-            linear.fit((X - mean) / scale, y, sample_weight=weights)
-        return cls(rate, mean, scale, linear.coef_[0], float(linear.intercept_[0]))
-
-    def probabilities(self, X: Float[np.ndarray, "N D"]) -> dict[str, Float[np.ndarray, " N"]]:
-        """Probability of the positive class by each model."""
-        latent = (X - self.mean) / self.scale @ self.coef + self.intercept
-        return {MAJORITY: np.full(len(X), self.positive_rate), LOGISTIC: expit(latent)}
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The parameters as arrays for a model file."""
-        return {name: np.asarray(value, np.float64) for name, value in self._asdict().items()}
-
-    @classmethod
-    def restored(cls, arrays: dict[str, Any], n_features: int) -> "Baselines":
-        """The inverse of `arrays`; nothing in a file is trusted."""
-        shapes = {"positive_rate": (), "intercept": ()}
-        for name in cls._fields:
-            array, shape = arrays[name], shapes.get(name, (n_features,))
-            if array.dtype != np.float64 or array.shape != shape:
-                raise ModelFileError(
-                    f"the baselines' {name!r} is {array.dtype} of shape {array.shape}, not float64 "
-                    f"of shape {shape}."
-                )
-            if not np.all(np.isfinite(array)):
-                raise ModelFileError(f"the baselines' {name!r} holds NaN or infinity.")
-        return cls(
-            float(arrays["positive_rate"]),
-            arrays["mean"],
-            arrays["scale"],
-            arrays["coef"],
-            float(arrays["intercept"]),
-        )
 
 
 class TableRows(NamedTuple):
@@ -113,21 +43,22 @@ class TableRows(NamedTuple):
     """
 
     X: Float[np.ndarray, "N D"]
-    y: np.ndarray | None  # 1 for the positive label, 0 for the other; None without labels
+    y: np.ndarray | None  # number of the label, 1 for the positive of two; None without labels
     raw: pa.RecordBatch
     place: Place
     whole: pa.RecordBatch  # all rows
     reasons: Reasons  # why some rows cannot be scored, by their number in `whole`
     numbers: np.ndarray  # of the rows of `X` in their file, from 0
+    unseen: Counter[str]  # how many rows have each label that is none of the model's
 
 
 @dataclass(frozen=True)
 class TableModel:
     """A fitted classifier that takes raw tables.
 
-    classifier : the Gaussian process; its `classes_` are (negative, positive)
+    classifier : the Gaussian process; its `classes_` are the values of `labels`
     recipe : converts columns to its inputs
-    labels : the target column and its two values
+    labels : the target column and its values; of two, the positive one is last
     baselines : majority class and logistic regression on the same rows
     n_rows : number of training rows
     about : the file names, hold-out scores, versions, seed and date of the fit
@@ -149,16 +80,23 @@ class TableModel:
 
     @property
     def positive(self) -> Any:
-        """The value of the target whose probability is in the second column."""
+        """Of two values of the target the one to predict, in the second column; else None."""
         return self.labels.positive
+
+    @property
+    def predicted(self) -> str:
+        """What is predicted, in words: "late = yes", or "cut (5 classes)"."""
+        if self.positive is None:
+            return f"{self.target} ({len(self.labels.values):,} classes)"
+        return f"{self.target} = {self.positive}"
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the classifier's inputs."""
         return self.recipe.feature_names
 
-    def predict_proba(self, table: Any) -> Float[np.ndarray, "N 2"]:
-        """Probabilities of both labels for each row of a pandas, polars or pyarrow table.
+    def predict_proba(self, table: Any) -> Float[np.ndarray, "N C"]:
+        """Probabilities of all labels for each row of a pandas, polars or pyarrow table.
 
         A row that cannot be scored raises an error.
         """
@@ -187,14 +125,15 @@ class TableModel:
         names = tuple(dict.fromkeys((*used, *(keep or ()))))
         for batch, place in files.batches(names, len(self.feature_names)):
             X, reasons = self.recipe.encode_what_can_be(batch, place)
-            y = None
+            y, unseen = None, Counter[str]()
             if labelled:
-                y, unlabelled = self.labels.codes_where_known(batch.column(self.target), place)
+                target = batch.column(self.target)
+                y, unlabelled, unseen = self.labels.codes_where_known(target, place)
                 reasons = joined(reasons, unlabelled)
             whole = batch if keep is None else batch.select(list(keep))
             numbers = place.first_row + np.arange(len(X))
             if not reasons:
-                yield TableRows(X, y, whole, place, whole, reasons, numbers)
+                yield TableRows(X, y, whole, place, whole, reasons, numbers, unseen)
                 continue
             if strict:
                 refuse(reasons, place)
@@ -202,7 +141,7 @@ class TableModel:
             good[list(reasons)] = False
             raw = whole.filter(pa.array(good))
             y = None if y is None else y[good]
-            yield TableRows(X[good], y, raw, place, whole, reasons, numbers[good])
+            yield TableRows(X[good], y, raw, place, whole, reasons, numbers[good], unseen)
 
     def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
         """Write the model as an ONNX graph, with as much of its recipe as ONNX can express."""
@@ -240,7 +179,12 @@ class TableModel:
                 f"its recipe makes {len(recipe.feature_names)} inputs of a row, but its classifier "
                 f"takes {n_features}."
             )
-        baselines = Baselines.restored(_with_prefix(_BASELINES, arrays), n_features)
+        n_classes = len(classifier.classes_)
+        if len(labels.values) != n_classes:
+            raise ModelFileError(
+                f"it names {len(labels.values)} labels, but its classifier has {n_classes}."
+            )
+        baselines = Baselines.restored(_with_prefix(_BASELINES, arrays), n_features, n_classes)
         n_rows, about = field(table, "n_rows", int), field(table, "about", dict)
         learned = None
         if table.get("learned_rows") is not None:

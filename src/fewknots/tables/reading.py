@@ -95,7 +95,7 @@ class Survey(NamedTuple):
 
 
 def survey(files: RawFiles, task: Task, watch: ReadingProgress) -> Survey:
-    """Learn the recipe and find the two labels."""
+    """Learn the recipe and find the labels."""
     inputs = task.inputs(files)
     learner = RecipeLearner(files.schema, inputs, task.kinds, bool(files.dialects))
     labels = LabelLearner(task.target)
@@ -105,18 +105,18 @@ def survey(files: RawFiles, task: Task, watch: ReadingProgress) -> Survey:
         codes = labels.add(batch.column(task.target), place)
         learner.add(batch, place, codes)
         watch("looking at the columns", learner.n_rows)
-    recipe, both = learner.recipe(), labels.labels(task.positive)
+    recipe, found = learner.recipe(), labels.labels(task.positive)
     profiles = [labels.profile(), *learner.profiles()]
     profiles += [ColumnProfile(name, SKIPPED, "", 0, (AS_SAID,)) for name in task.skipped]
     if task.weight is not None:
         profiles.append(ColumnProfile(task.weight, "weight", "", 0))
     order = {name: number for number, name in enumerate(files.schema.names)}
     profiles.sort(key=lambda profile: order[profile.name])
-    return Survey(recipe, both, tuple(counts.values()), tuple(profiles))
+    return Survey(recipe, found, tuple(counts.values()), tuple(profiles))
 
 
 class NumberedRows(NamedTuple):
-    """Inputs, labels 0 and 1, and weights."""
+    """Inputs, numbers of labels, and weights."""
 
     X: Float[np.ndarray, "N D"]
     y: np.ndarray
@@ -125,6 +125,16 @@ class NumberedRows(NamedTuple):
     def chosen(self, which: np.ndarray) -> "NumberedRows":
         """Only these rows."""
         return self if which.all() else NumberedRows(*(column[which] for column in self))
+
+    def for_absent_classes(self, n_classes: int) -> "NumberedRows":
+        """A row of weight 0 for each of many classes that has no row here.
+
+        So a class whose only rows are held out is known to the classifier, and gets a probability.
+        Of two classes both need rows: then the classifier says so.
+        """
+        absent = np.setdiff1d(np.arange(n_classes), self.y)[: n_classes if n_classes > 2 else 0]
+        X = np.repeat(self.X[:1], len(absent), axis=0)
+        return NumberedRows(X, absent, np.zeros(len(absent)))
 
     def some(self, split: HashSplit) -> "NumberedRows":
         """The rows of a split, by their number here."""
@@ -161,15 +171,19 @@ class TableReader:
             parts[1].append(rows.chosen(held))
             outside = rows.chosen(~held)
             learned.add(outside.X, outside.y)
-        sampled, apart = map(_joined, parts)
+        sampled, apart = map(joined_rows, parts)
         return sampled, apart
 
-    def outside(self, split: HashSplit) -> Iterator[NumberedRows]:
-        """The rows that are not in the split, piece by piece."""
+    def outside(
+        self, split: HashSplit, extra: NumberedRows | None = None
+    ) -> Iterator[NumberedRows]:
+        """The rows that are not in the split, piece by piece, and some extra ones."""
         for first, rows in self._numbered():
             taken = rows.chosen(~split.drawn(first, len(rows.y)))
             if len(taken.y):
                 yield taken
+        if extra is not None and len(extra.y):
+            yield extra
         self._watch.hide()
 
     def row_range(self, file: int, start: int, stop: int) -> NumberedRows:
@@ -183,7 +197,7 @@ class TableReader:
                 found.append(self._rows(piece, place.row(begin - first)))
             if last >= stop:
                 break
-        return _joined(found)
+        return joined_rows(found)
 
     def _numbered(self) -> Iterator[tuple[int, NumberedRows]]:
         first = 0
@@ -208,5 +222,6 @@ class TableReader:
         return weights
 
 
-def _joined(parts: list[NumberedRows]) -> NumberedRows:
+def joined_rows(parts: list[NumberedRows]) -> NumberedRows:
+    """All rows of the parts."""
     return NumberedRows(*map(np.concatenate, zip(*parts, strict=True)))

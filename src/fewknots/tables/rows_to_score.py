@@ -10,7 +10,8 @@ Files are read twice: which of several equal rows are new is known only after a 
 report, `note` for the user of the command line.
 """
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -129,6 +130,7 @@ class RowsToScore(NamedTuple):
     which: Bool[np.ndarray, " N"]
     checked_on: str  # text for a report: where the rows come from
     note: str  # text for the command line: which rows were left out
+    unseen: Mapping[str, int] = {}  # how many rows left out have each label that the fit had not
 
     @property
     def n_rows(self) -> int:
@@ -154,18 +156,22 @@ def new_rows(model: TableModel, read: Read, all_rows: bool, watch: OnRows) -> Ro
     """The given rows that the model has not learned from; with `all_rows`, all given rows."""
     learned = model.learned
     if learned is None:
-        sizes = [(len(rows.X), len(rows.reasons)) for rows in read()]
-        n, left_out = (sum(column) for column in zip(*sizes, strict=True))
+        n, left_out, unseen = 0, 0, Counter[str]()
+        for rows in read():
+            n, left_out = n + len(rows.X), left_out + len(rows.reasons)
+            unseen += rows.unseen
         _check_any(n, left_out)
         checked_on = (
             f"{_rows(n)}. It cannot be known which of them the model learned from: the model "
             "file was written by an older version and does not say."
         )
-        return RowsToScore(read, n, left_out, None, np.ones(n, bool), checked_on, checked_on)
-    chosen, entries, n, left_out = [], [], 0, 0
+        every = np.ones(n, bool)
+        return RowsToScore(read, n, left_out, None, every, checked_on, checked_on, unseen)
+    chosen, entries, n, left_out, unseen = [], [], 0, 0, Counter[str]()
     for rows in read():
         assert rows.y is not None
         left_out += len(rows.reasons)
+        unseen += rows.unseen
         which = learned.prints.chosen(rows.X)
         chosen.append(which)
         entries.append(learned.prints.entries(rows.X[which], rows.y[which]))
@@ -184,7 +190,7 @@ def new_rows(model: TableModel, read: Read, all_rows: bool, watch: OnRows) -> Ro
         checked_on, note = overlap.text_for_new()
         taken = np.concatenate(chosen)
         taken[taken] = new
-    return RowsToScore(read, n, left_out, overlap.learned_from, taken, checked_on, note)
+    return RowsToScore(read, n, left_out, overlap.learned_from, taken, checked_on, note, unseen)
 
 
 def _check_any(n: int, left_out: int) -> None:

@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fewknots.data.sources import Place
+from fewknots.data.sources import NumberedLayout, Place
 from fewknots.exceptions import DataError, ModelFileError
 from fewknots.tables.recipe import Labels, Recipe, RecipeLearner
 from fewknots.tables.recipe.labels import LabelLearner
+from fewknots.tables.recipe.profile import predicts_target
 
 HERE = Place("rows.csv")
 
@@ -282,7 +283,11 @@ def test_the_same_label_in_another_file():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["a", "b", "c"], r"rows\.csv, row 2: column 'y' is 'c', .* a third label"),
+        (
+            [f"{n / 7:.4f}" for n in range(1500)],
+            r"rows\.csv, row 1000: column 'y' is '142.8571', after 1,000 other labels "
+            r"\('0.0000', .*Is the target a number\? GPRegressor",
+        ),
         (["a", "a"], "there have to be two classes"),
         (["a", None], r"rows\.csv, row 1: column 'y' has no value"),
         (["a", ""], r"rows\.csv, row 1: column 'y' has no value"),
@@ -304,3 +309,81 @@ def test_a_positive_label_that_does_not_occur():
         Labels.from_header({"target": "y", "negative": 1, "positive": 1.0})
     with pytest.raises(ModelFileError):
         Labels.from_header({"target": "y", "negative": None, "positive": "a"})
+
+
+# --- many labels ----------------------------------------------------------------------------------
+
+CSV = Place("rows.csv", layout=NumberedLayout(1, cells_are_text=True))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["pear", "fig", "plum"], ("fig", "pear", "plum")),
+        ([10, 9, 100], (9, 10, 100)),
+        ([2.5, 0.5, 1.0], (0.5, 1.0, 2.5)),
+    ],
+)
+def test_any_number_of_values(values, expected):
+    labels = labels_of(values)
+    assert (labels.values, labels.positive) == (expected, None)
+    np.testing.assert_array_equal(labels.codes(pa.array(expected * 2), HERE), [0, 1, 2] * 2)
+    assert Labels.from_header(json.loads(json.dumps(labels.header()))) == labels
+    with pytest.raises(DataError, match=r"--positive names one of two labels, .* holds 3"):
+        labels_of(values, str(expected[0]))
+
+
+def test_pieces_of_a_csv_with_numbers_first_and_a_word_later():
+    learner = LabelLearner("y")
+    learner.add(pa.array(["1", "10"]), CSV)
+    learner.add(pa.array(["10", "other"]), CSV)
+    labels = learner.labels(None)
+    assert labels.values == ("1", "10", "other")
+    np.testing.assert_array_equal(labels.codes(pa.array(["10", "1"]), CSV), [1, 0])
+
+
+def test_unseen_labels_and_gaps_are_told_apart():
+    labels = labels_of(["a", "b", "c"])
+    column = pa.array(["c", "x", None, "b", "x", "n/a", "y"])
+    codes, reasons, unseen = labels.codes_where_known(column, HERE)
+    np.testing.assert_array_equal(codes, [2, 0, 0, 1, 0, 0, 0])
+    assert unseen == {"x": 2, "y": 1}
+    assert sorted(reasons) == [1, 2, 4, 5, 6]
+    assert reasons[4] == "column 'y' is 'x', which is none of the labels of the fit"
+    assert reasons[2] == reasons[5] == "column 'y' has no label"
+    with pytest.raises(DataError, match=r"row 1: column 'y' is 'x', but the other labels"):
+        labels.codes(column[:2], HERE)
+
+
+def test_levels_of_a_category_that_no_row_has():
+    categories = pa.array(["a", "b", "c", "d"]).dictionary_encode()
+    learner = LabelLearner("y")
+    learner.add(categories[:3], HERE)
+    labels = learner.labels(None)
+    assert labels.values == ("a", "b", "c")
+    codes, reasons, unseen = labels.codes_where_known(categories[1:3], HERE)
+    assert (codes.tolist(), reasons, unseen) == ([1, 2], {}, {})
+    np.testing.assert_array_equal(labels.codes(categories[1:3], HERE), [1, 2])
+
+
+def test_the_targets_line_names_frequent_and_rare_classes():
+    learner = LabelLearner("y")
+    learner.add(pa.array(["a"] * 50 + ["b"] * 30 + ["c"] * 10 + ["d"] * 9 + ["e"]), HERE)
+    profile = learner.profile()
+    assert profile.holds == "5 classes: a (50.0%), b (30.0%), c (10.0%), ..."
+    assert profile.notes == ("in fewer than 5 rows: e",)
+
+
+@pytest.mark.parametrize("classes", [["a"], ["a", None, "b"], ["a", 1, 1.0], "ab", [["a"], "b"]])
+def test_a_header_of_labels_that_lies(classes):
+    with pytest.raises(ModelFileError):
+        Labels.from_header({"target": "y", "classes": classes})
+
+
+def test_a_column_that_says_which_of_many_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 400).astype(float)
+    assert predicts_target(10.0 * y, y, ordered=True)
+    assert not predicts_target(rng.permutation(y), y, ordered=True)
+    assert not predicts_target(np.where(y == 1, 1.0, 0.0), y, ordered=True)
+    assert not predicts_target(rng.normal(size=400), y, ordered=True)

@@ -6,7 +6,7 @@
 | `dates`    | days and times: number of days, and circles for year, week and day        |
 | `texts`    | words: one feature per level, rare levels pooled                          |
 | `columns`  | chooses one of these kinds for a column, by its type or its contents      |
-| `labels`   | the target: any two values as 0 and 1                                     |
+| `labels`   | the target: any values as 0, 1, ...                                       |
 | `recipe`   | all columns of a table, learned in one pass over the rows                 |
 | `profile`  | describes each column for the user, and what is unusual about it          |
 """

@@ -1,14 +1,17 @@
-"""The target: any two values, as 0 and 1.
+"""The target: any values, as the numbers 0, 1, ... of classes.
 
 The same label looks different in different files: true in Parquet, True in a CSV, 1 and 1.0. So
 labels are compared by their text, in which all of these agree with themselves.
+
+Each piece of a table is looked at through its distinct labels, of which there are few.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,85 +27,148 @@ from .profile import ColumnProfile
 
 Label = bool | int | float | str
 _LABEL_KINDS = ("numbers", "text", "nothing")
+_LISTED = 3  # labels of many, in a message or a profile
+_RARE = 5  # a class in fewer rows can hardly be learned
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The column with the labels, and which of its two values is to be predicted."""
+    """The column with the labels, and all its values in the order of their numbers.
+
+    Two values: the second one is the positive label.
+    """
 
     target: str
-    negative: Label
-    positive: Label
+    values: tuple[Label, ...]
+
+    @property
+    def negative(self) -> Label:
+        """The first of two labels."""
+        return self.values[0]
+
+    @property
+    def positive(self) -> Label | None:
+        """The second of two labels; None if there are more."""
+        return self.values[1] if len(self.values) == 2 else None
 
     def codes(self, column: pa.Array, place: Place) -> np.ndarray:
-        """1 where a label is the positive one, 0 where it is the other."""
-        codes, reasons = self.codes_where_known(column, place)
-        if reasons:
-            raise missing_value(f"column {self.target!r}", place.row(min(reasons)))
+        """The number of each label; a row without a label, or with another, is an error."""
+        piece = _Piece.of(column, self.target, place)
+        of_label, absent = self._distinct(piece)
+        piece.check_present(absent, self.target, place)
+        codes = of_label[piece.which]
+        if (codes < 0).any():
+            known = np.array([label_text(value) for value in self.values], object)
+            row = int(np.argmax(codes < 0))
+            unknown = piece.texts[piece.which[row : row + 1]]
+            LabelCodes(f"column {self.target!r}", known).codes(unknown, place.row(row))
         return codes
 
-    def codes_where_known(self, column: pa.Array, place: Place) -> tuple[np.ndarray, Reasons]:
-        """The same, and which rows have no label (their code is 0); a third label is an error."""
-        known = np.array([label_text(self.negative), label_text(self.positive)], object)
-        texts, _, absent = _texts(column, self.target, place)
-        gaps = [text for text in set(texts) - set(known) if is_gap(text)]
-        absent |= np.isin(texts, gaps)
-        codes = LabelCodes(f"column {self.target!r}", known)
-        codes.codes(np.where(absent, known[0], texts), place)  # for its errors
-        reason = f"column {self.target!r} has no label"
-        reasons = dict.fromkeys(map(int, np.flatnonzero(absent)), reason)
-        return (texts == known[1]).astype(np.int64), reasons
+    def codes_where_known(
+        self, column: pa.Array, place: Place
+    ) -> tuple[np.ndarray, Reasons, Counter[str]]:
+        """The same, why some rows have no known label, and which labels were not seen in the fit.
+
+        The number of such a row is 0; unseen labels are counted.
+        """
+        piece = _Piece.of(column, self.target, place)
+        codes, absent = self._distinct(piece)
+        target, unseen = f"column {self.target!r}", Counter[str]()
+        of_label = dict.fromkeys(np.flatnonzero(absent).tolist(), f"{target} has no label")
+        counts = np.bincount(piece.which, minlength=len(codes))
+        for label in np.flatnonzero((codes < 0) & (counts > 0)).tolist():
+            text = str(piece.texts[label])
+            unseen[text] += int(counts[label])
+            of_label[label] = f"{target} is {text!r}, which is none of the labels of the fit"
+        rows = np.flatnonzero(np.isin(piece.which, list(of_label)))
+        reasons = {int(row): of_label[piece.which[row]] for row in rows}
+        return np.maximum(codes, 0)[piece.which], reasons, unseen
+
+    def _distinct(self, piece: "_Piece") -> tuple[np.ndarray, np.ndarray]:
+        """Of each distinct label its number, -1 for an unknown one, and whether it is a gap."""
+        known = {label_text(value): code for code, value in enumerate(self.values)}
+        codes = np.array([known.get(text, -1) for text in piece.texts], np.int64)
+        gaps = np.array([is_gap(text) for text in piece.texts], bool)
+        absent = piece.absent | (gaps & (codes < 0))
+        return np.where(absent, 0, codes), absent
 
     def header(self) -> dict[str, Any]:
-        """The labels as JSON."""
-        return {"target": self.target, "negative": self.negative, "positive": self.positive}
+        """The labels as JSON; of two labels in the words of files that know no more."""
+        if len(self.values) == 2:
+            return {"target": self.target, "negative": self.values[0], "positive": self.values[1]}
+        return {"target": self.target, "classes": list(self.values)}
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "Labels":
         """Read what `header` wrote, trusting none of it."""
         target = field(header, "target", str)
-        negative, positive = header.get("negative"), header.get("positive")
-        if not (isinstance(negative, Label) and isinstance(positive, Label)):
-            raise ModelFileError("its two labels are not texts or numbers.")
-        if label_text(negative) == label_text(positive):
-            raise ModelFileError("its two labels are the same.")
-        return cls(target, negative, positive)
+        values = header.get("classes", [header.get("negative"), header.get("positive")])
+        if not (isinstance(values, list) and len(values) >= 2):
+            raise ModelFileError("its labels are not two or more.")
+        if not all(isinstance(value, Label) for value in values):
+            raise ModelFileError("its labels are not texts or numbers.")
+        if len(set(map(label_text, values))) < len(values):
+            raise ModelFileError("two of its labels are the same.")
+        return cls(target, tuple(values))
 
 
 class LabelLearner:
-    """Sees the target once, to find its two values."""
+    """Sees the target once, to find its values."""
 
     def __init__(self, target: str) -> None:
         self._target = target
-        self._codes = LabelCodes(f"column {target!r}", None, most=2)
+        self._codes = LabelCodes(f"column {target!r}", None)
         self._values: dict[str, Label] = {}
+        self._code_of: dict[str, int] = {}
         self._counts: Counter[str] = Counter()
 
     def add(self, column: pa.Array, place: Place) -> np.ndarray:
-        """Take note of these rows, as 0 and 1 in order of appearance.
+        """Take note of these rows, as 0, 1, ... in order of appearance.
 
-        A third label, or none, is an error that says where it is.
+        No label, or one too many, is an error that says where it is.
         """
-        texts, values, absent = _texts(column, self._target, place)
-        if absent.any():
-            raise missing_value(f"column {self._target!r}", place.row(int(np.argmax(absent))))
-        codes = self._codes.codes(texts, place)
-        self._values = values | self._values
-        self._counts.update(texts.tolist())
-        return codes
+        piece = _Piece.of(column, self._target, place)
+        piece.check_present(piece.absent, self._target, place)
+        counts = np.bincount(piece.which, minlength=len(piece.texts))
+        for label in np.flatnonzero(counts).tolist():
+            text = piece.texts[label]
+            if text not in self._code_of:
+                where = place.row(piece.first_row(label))
+                self._code_of[text] = int(self._codes.codes(piece.texts[[label]], where)[0])
+                self._values[text] = piece.values[label]
+            self._counts[text] += int(counts[label])
+        codes = np.array([self._code_of.get(text, -1) for text in piece.texts])
+        return codes[piece.which]
 
     def profile(self) -> ColumnProfile:
         """The target's line in the table of columns."""
         total = max(1, self._counts.total())
-        shares = [f"{text} ({count / total:.1%})" for text, count in sorted(self._counts.items())]
-        return ColumnProfile(self._target, "target", ", ".join(shares), 0)
+        shares = {text: f"{text} ({count / total:.1%})" for text, count in self._counts.items()}
+        if len(shares) == 2:
+            holds = ", ".join(shares[text] for text in sorted(shares))
+            return ColumnProfile(self._target, "target", holds, 0)
+        frequent = [shares[text] for text, _ in self._counts.most_common(_LISTED)]
+        more = ", ..." if len(shares) > _LISTED else ""
+        holds = f"{len(shares):,} classes: {', '.join(frequent)}{more}"
+        rare = sorted(text for text, count in self._counts.items() if count < _RARE)
+        notes = (f"in fewer than {_RARE} rows: {_some(rare)}",) if rare else ()
+        return ColumnProfile(self._target, "target", holds, 0, notes)
 
     def labels(self, positive: str | None) -> Labels:
-        """The two labels; without a choice the greater one (true, 1, the later word) counts."""
+        """All labels, sorted; of two the greater one (true, 1, the later word) is positive.
+
+        positive : which of two it is instead
+        """
         known = [str(text) for text in self._codes.classes()]
-        values = sorted((self._values[text] for text in known), key=_order)
+        values = sorted(_of_one_kind([self._values[text] for text in known]), key=_order)
         if positive is None:
-            return Labels(self._target, *values)
+            return Labels(self._target, tuple(values))
+        if len(values) > 2:
+            raise DataError(
+                f"--positive names one of two labels, but column {self._target!r} holds "
+                f"{len(values):,} ({_some(map(repr, values))}). Leave it out: each label gets its "
+                "probability."
+            )
         chosen = [value for value in values if label_text(value) in _readings(positive)]
         if len(chosen) != 1:
             raise DataError(
@@ -110,7 +176,7 @@ class LabelLearner:
                 f"{values[0]!r} and {values[1]!r}."
             )
         (other,) = (value for value in values if value is not chosen[0])
-        return Labels(self._target, other, chosen[0])
+        return Labels(self._target, (other, chosen[0]))
 
 
 def label_text(label: Any) -> str:
@@ -120,6 +186,18 @@ def label_text(label: Any) -> str:
     if isinstance(label, float) and label.is_integer():
         return str(int(label))
     return str(label)
+
+
+def _some(texts: Iterable[str]) -> str:
+    """The first few of many texts."""
+    listed = list(texts)
+    return ", ".join(listed[:_LISTED]) + (", ..." if len(listed) > _LISTED else "")
+
+
+def _of_one_kind(values: list[Label]) -> list[Label]:
+    """Texts, if some are: a piece of a CSV may hold numbers alone, and the next one a word."""
+    several = len({isinstance(value, str) for value in values}) > 1
+    return [label_text(value) for value in values] if several else values
 
 
 def _order(label: Label) -> tuple[bool, Any]:
@@ -136,27 +214,41 @@ def _readings(text: str) -> set[str]:
     return readings
 
 
-def _texts(
-    column: pa.Array, target: str, place: Place
-) -> tuple[np.ndarray, dict[str, Label], np.ndarray]:
-    """Each row's label as text, what the texts stand for, and which rows have none."""
-    schema = pa.schema([(target, column.type)])
-    if label_kind(schema, target) not in _LABEL_KINDS:
-        raise DataError(
-            f"column {target!r} of {place.name}, the target, holds {label_kind(schema, target)}. "
-            "Labels are text, numbers or true and false."
-        )
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    values: list[Any] = column.dictionary.to_pylist()
-    values = [float(value) if isinstance(value, Decimal) else value for value in values]
-    if place.layout.cells_are_text:
-        values = [*labels([value or "" for value in values], place.layout.decimal)]
-    codes = column.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
-    # An empty field of a CSV's text column is an empty text, and means that there is no label.
-    absent = np.array([value is None or value == "" or value != value for value in values] + [True])
-    texts = np.array([*map(label_text, values), ""], object)
-    named = {
-        text: value for text, value, gap in zip(texts, values, absent, strict=False) if not gap
-    }
-    return texts[codes], named, absent[codes]
+class _Piece(NamedTuple):
+    """The labels of some rows: the distinct ones, and which of them each row has."""
+
+    texts: np.ndarray
+    values: list[Any]  # what the texts stand for
+    absent: np.ndarray  # whether it is no label
+    which: np.ndarray
+
+    def first_row(self, label: int) -> int:
+        """The first row with this label."""
+        return int(np.argmax(self.which == label))
+
+    def check_present(self, absent: np.ndarray, target: str, place: Place) -> None:
+        """Raise an error if a row has one of the distinct labels that are `absent`."""
+        if absent[self.which].any():
+            row = int(np.argmax(absent[self.which]))
+            raise missing_value(f"column {target!r}", place.row(row))
+
+    @classmethod
+    def of(cls, column: pa.Array, target: str, place: Place) -> "_Piece":
+        """The piece that a column is; the last distinct label stands for null."""
+        schema = pa.schema([(target, column.type)])
+        if label_kind(schema, target) not in _LABEL_KINDS:
+            raise DataError(
+                f"column {target!r} of {place.name}, the target, holds "
+                f"{label_kind(schema, target)}. Labels are text, numbers or true and false."
+            )
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        values: list[Any] = column.dictionary.to_pylist()
+        values = [float(value) if isinstance(value, Decimal) else value for value in values]
+        if place.layout.cells_are_text:
+            values = [*labels([value or "" for value in values], place.layout.decimal)]
+        which = column.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+        # An empty field of a CSV's text column is an empty text, and means that there is no label.
+        absent = [value is None or value == "" or value != value for value in values]
+        texts = [*map(label_text, values), ""]
+        return cls(np.array(texts, object), values, np.array([*absent, True]), which)

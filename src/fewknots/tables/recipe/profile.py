@@ -57,7 +57,7 @@ class ColumnProfile:
 def suspicions(
     name: str, kind: str, leading_zeros: bool, values: np.ndarray, y: np.ndarray
 ) -> tuple[str, ...]:
-    """Notes on a column, given one number per row (NaN for a gap) and labels 0 and 1."""
+    """Notes on a column, given one number per row (NaN for a gap) and labels 0, 1, ..."""
     notes = []
     if predicts_target(values, y, ordered=kind != "text"):
         notes.append("a leak? says the target almost by itself")
@@ -72,15 +72,17 @@ def suspicions(
 
 def predicts_target(values: np.ndarray, y: np.ndarray, ordered: bool) -> bool:
     """Whether the column alone predicts the labels, except for a few rows."""
-    rarer = min(int(np.sum(y == 1)), int(np.sum(y == 0)))
-    if rarer < _LEAST_OF_A_CLASS:
+    most_errors = _errors(np.zeros(len(y), int), y)  # those of the majority class
+    if most_errors < _LEAST_OF_A_CLASS:
         return False
     absent = np.isnan(values)
-    if absent.any() and _errors(absent.astype(int), y) <= _ERRORS_LEFT * rarer:
+    if absent.any() and _errors(absent.astype(int), y) <= _ERRORS_LEFT * most_errors:
         return True
     _, groups = np.unique(values, return_inverse=True)
     if groups.max() + 1 <= len(y) / _LEAST_OF_A_CLASS:
-        return _errors(groups, y) <= _ERRORS_LEFT * rarer
+        return _errors(groups, y) <= _ERRORS_LEFT * most_errors
+    if y.max() > 1:  # many values and many classes: no order is looked for
+        return False
     return ordered and bool(max(auc := _auc(values[~absent], y[~absent]), 1 - auc) > _ALMOST_ALWAYS)
 
 
@@ -105,9 +107,12 @@ def _is_zip_code(name: str, values: np.ndarray) -> bool:
 
 
 def _errors(groups: np.ndarray, y: np.ndarray) -> int:
-    """How many rows do not have the more frequent label of their group."""
-    ones, all_rows = np.bincount(groups, y == 1), np.bincount(groups)
-    return int(np.minimum(ones, all_rows - ones).sum())
+    """How many rows do not have the most frequent label of their group."""
+    if not len(y):
+        return 0
+    n_classes = int(y.max()) + 1
+    rows = np.bincount(groups * n_classes + y.astype(int), minlength=(groups.max() + 1) * n_classes)
+    return len(y) - int(rows.reshape(-1, n_classes).max(axis=1).sum())
 
 
 def _auc(values: np.ndarray, y: np.ndarray) -> float:

@@ -114,7 +114,7 @@ class RecipeLearner:
         self._names, self._sample = tuple(names), RowSample([*self._learners, _LABELS])
 
     def add(self, batch: pa.RecordBatch, place: Place, codes: np.ndarray | None = None) -> None:
-        """Learn from these rows; their labels (0 and 1) are used only for notes on columns."""
+        """Learn from these rows; their labels (0, 1, ...) are used only for notes on columns."""
         for name, learner in self._learners.items():
             learner.add(batch.column(name), place)
         self.n_rows += batch.num_rows
