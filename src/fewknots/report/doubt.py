@@ -16,6 +16,7 @@ from .tables import table
 _MOST_DOTS = 1500
 _LISTED = 10
 _GROUPS = 8
+VARIANCE_OF_MANY = "Every class has a latent function. The latent variance of a row is the mean of their variances."
 
 
 def variance_by_distance(evidence: Evidence) -> Markup:
@@ -90,28 +91,49 @@ def least_known(evidence: Evidence) -> Markup:
     return _listed(evidence, most, "Rows the model knows least about")
 
 
+def least_decided(evidence: Evidence) -> Markup:
+    """The rows whose probabilities are spread over the most classes: of the greatest entropy."""
+    entropy = -np.sum(np.exp(evidence.log_p) * evidence.log_p, axis=1)
+    most = np.argsort(-entropy, kind="stable")[:_LISTED]
+    return _listed(evidence, most, "Rows whose probabilities are spread most evenly")
+
+
 def confidently_wrong(evidence: Evidence) -> Markup:
     """The rows that were answered wrongly with the most extreme probabilities."""
     wrong = np.flatnonzero(evidence.wrong)
     if not len(wrong):
         return element("p", "No row was answered wrongly.")
-    most = wrong[np.argsort(-np.abs(evidence.p[wrong] - 0.5), kind="stable")[:_LISTED]]
+    sure = np.abs(evidence.p - 0.5) if evidence.n_classes == 2 else evidence.log_p.max(axis=1)
+    most = wrong[np.argsort(-sure[wrong], kind="stable")[:_LISTED]]
     return _listed(evidence, most, "Rows most confidently wrong")
 
 
 def _listed(evidence: Evidence, rows: np.ndarray, caption: str) -> Markup:
-    _, variance = evidence.classifier.predict_latent(evidence.rows.X[rows])
+    variance = evidence.latent_variance(rows)
     names, values, left_out = row_values(evidence, rows)
     if left_out:
         caption += f", with the {len(names)} columns that matter most"
-    header = ["Row", f"P({evidence.labels[1]})", "Label", "Latent variance", *names]
+    if evidence.n_classes == 2:
+        said = [f"P({evidence.labels[1]})", "Label"]
+    else:
+        said = ["Answer", "P(answer)", "Label", "P(label)"]
+    header = ["Row", *said, "Latent variance", *names]
     numbers = [int(row) for row in rows]
     called = numbers if evidence.row_names is None else evidence.row_names(numbers)
     lines = [
-        [name, float(evidence.p[row]), evidence.labels[evidence.y[row]], float(v), *of_row]
+        [name, *_said(evidence, row), float(v), *of_row]
         for name, row, v, of_row in zip(called, rows, variance, values, strict=True)
     ]
     return table(caption, header, lines)
+
+
+def _said(evidence: Evidence, row: int | np.integer) -> list[object]:
+    """What the model says of a row, and its label."""
+    label = evidence.labels[evidence.y[row]]
+    if evidence.n_classes == 2:
+        return [float(evidence.p[row]), label]
+    p, answer = np.exp(evidence.log_p[row]), int(evidence.answer[row])
+    return [evidence.labels[answer], float(p[answer]), label, float(p[evidence.y[row]])]
 
 
 def _prior_variance(evidence: Evidence, X: np.ndarray) -> float:
