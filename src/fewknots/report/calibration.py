@@ -26,7 +26,7 @@ _CAPTION = (
 _CAPTION_OF_ALL = (
     "Every class of every row is a prediction, grouped by its probability. On the dashed line they "
     "come true as often as they say; vertical lines are 95 % intervals, a dot's area follows the "
-    "number of predictions."
+    "number of predictions (except in the largest bin, which has the most by far)."
 )
 
 
@@ -35,7 +35,7 @@ def reliability_diagram(evidence: Evidence) -> Markup:
     if evidence.n_classes == 2:
         return _diagram(evidence.p, evidence.y, evidence.labels[1], _CAPTION)
     p, y = np.exp(evidence.log_p), _is_class(evidence)
-    return _diagram(p.ravel(), y.ravel(), "each class", _CAPTION_OF_ALL)
+    return _diagram(p.ravel(), y.ravel(), "each class", _CAPTION_OF_ALL, full=2)
 
 
 def diagrams_of_classes(evidence: Evidence) -> list[Markup]:
@@ -45,7 +45,7 @@ def diagrams_of_classes(evidence: Evidence) -> list[Markup]:
     for c in frequent:
         title = element("p", label(evidence.classifier.classes_[c], IN_A_SENTENCE), class_="title")
         p, y = np.exp(evidence.log_p[:, c]), (evidence.y == c).astype(int)
-        drawn.append(_diagram(p, y, evidence.labels[c], None, title))
+        drawn.append(_diagram(p, y, evidence.labels[c], None, title, full=2))
     return drawn
 
 
@@ -88,13 +88,21 @@ def _is_class(evidence: Evidence) -> Int[np.ndarray, "N C"]:
     return (evidence.y[:, None] == np.arange(evidence.n_classes)).astype(int)
 
 
-def _diagram(p: np.ndarray, y: np.ndarray, positive: str, caption: str | None, *above) -> Markup:
+def _diagram(
+    p: np.ndarray, y: np.ndarray, positive: str, caption: str | None, *above: Markup, full: int = 1
+) -> Markup:
+    """`full`: which bin gets the largest dot and bar, by falling number of rows.
+
+    Of many classes nearly all probabilities are in the lowest bin; beside it, no other bin would be
+    seen. The second largest is then the measure.
+    """
     bins = reliability(p, y)
     predicted, observed, count, low, high = map(np.array, zip(*bins, strict=True))
     axes = unit_axes(f"predicted probability of {positive}", "observed share")
     axes.line([0, 1], [0, 1], "reference")
     axes.whiskers(predicted, low, high, "positive")
-    radius = np.maximum(_LARGEST * np.sqrt(count / count.max()), 2.0)
+    most = int(np.sort(count)[-min(full, len(count))])
+    radius = np.maximum(_LARGEST * np.sqrt(np.minimum(count / most, 1.0)), 2.0)
     texts = [_bin_as_text(b) for b in bins]
     axes.dots(predicted, observed, radius, "dot positive", texts)
     off = sum(not b.low <= b.predicted <= b.high for b in bins)
@@ -102,7 +110,7 @@ def _diagram(p: np.ndarray, y: np.ndarray, positive: str, caption: str | None, *
         f"Reliability diagram of {counted(len(bins), 'bin')}. " + ". ".join(texts) + ". "
         f"{off} of them lie off the diagonal by more than their interval."
     )
-    return figure(join([axes.svg(alternative), _counts(bins)]), caption, *above)
+    return figure(join([axes.svg(alternative), _counts(bins, most)]), caption, *above)
 
 
 def histogram(evidence: Evidence) -> Markup:
@@ -177,15 +185,15 @@ def _medians(groups: list[np.ndarray], names: tuple[str, str]) -> str:
     )
 
 
-def _counts(bins: list[ReliabilityBin]) -> Markup:
+def _counts(bins: list[ReliabilityBin], most: int) -> Markup:
     """The strip below the diagram: a bar for each bin, and its number of rows."""
-    highest = float(max(b.count for b in bins))
-    room = 1.45 * highest
+    room = 1.45 * most
     axes = Axes(UNIT, (0.0, room), y_name="rows", height=70.0, bottom=4.0, x_ticks=[], y_ticks=[])
     for b in bins:
         left = min(int(b.predicted * 10), 9) / 10
-        axes.box(left + 0.01, left + 0.09, 0, b.count, "quiet", _bin_as_text(b))
-        place = {"x": float(axes.x(left + 0.05)), "y": float(axes.y(b.count)) - 3.0}
+        height = min(b.count, most)
+        axes.box(left + 0.01, left + 0.09, 0, height, "quiet", _bin_as_text(b))
+        place = {"x": float(axes.x(left + 0.05)), "y": float(axes.y(height)) - 3.0}
         axes.add(element("text", _few_digits(b.count), **place, class_="count"))
     return axes.svg("Rows in each bin: " + ", ".join(f"{b.count:,}" for b in bins) + ".")
 

@@ -16,7 +16,9 @@ from .tables import table
 _MOST_DOTS = 1500
 _LISTED = 10
 _GROUPS = 8
-VARIANCE_OF_MANY = "Every class has a latent function. The latent variance of a row is the mean of their variances."
+VARIANCE_OF_MANY = (
+    "Every class has a latent function. The latent variance of a row is the mean over them."
+)
 
 
 def variance_by_distance(evidence: Evidence) -> Markup:
