@@ -13,7 +13,7 @@ from fewknots.explain import (
     without_names,
 )
 from fewknots.explain import surface as surface_of
-from fewknots.explain.effects import _log_odds
+from fewknots.explain.log_odds import deviation_of_probability, log_odds
 
 
 @pytest.fixture(scope="module")
@@ -39,19 +39,23 @@ def test_effect_is_the_mean_of_each_class_inside_its_band(rows):
     assert np.ptp(found.probability[:, most]) == found.span
 
 
-def test_band_of_log_odds_against_samples():
+def test_log_odds_against_samples():
     """Exact for two classes; close for more, as long as the functions are not wide."""
     rng = np.random.default_rng(0)
     mean, variance = rng.normal(size=(3, 4)), rng.uniform(0.05, 0.3, size=(3, 4))
-    g, spread = _log_odds(mean[:, :2], variance[:, :2])
-    np.testing.assert_allclose(g[:, 1], mean[:, 1] - mean[:, 0])
-    np.testing.assert_allclose(spread, variance[:, :2].sum(axis=1, keepdims=True) * [[1.0, 1.0]])
-    g, spread = _log_odds(mean, variance)
+    number = np.array([1, 0, 1])
+    g, spread = log_odds(mean[:, :2], variance[:, :2], number)
+    np.testing.assert_allclose(g, (mean[:, 1] - mean[:, 0]) * [1, -1, 1])
+    np.testing.assert_allclose(spread, variance[:, :2].sum(axis=1))
+    number = np.array([3, 0, 2])
+    g, spread = log_odds(mean, variance, number)
     f = mean + np.sqrt(variance) * rng.normal(size=(40_000, 3, 4))
-    low, high = np.quantile(softmax(f, axis=-1), [0.025, 0.975], axis=0)
-    width = 1.96 * np.sqrt(spread)
-    np.testing.assert_allclose(expit(g - width), low, atol=0.03)
-    np.testing.assert_allclose(expit(g + width), high, atol=0.03)
+    p = softmax(f, axis=-1)[:, np.arange(3), number]
+    low, high = np.quantile(p, [0.025, 0.975], axis=0)
+    np.testing.assert_allclose(expit(g - 1.96 * np.sqrt(spread)), low, atol=0.03)
+    np.testing.assert_allclose(expit(g + 1.96 * np.sqrt(spread)), high, atol=0.03)
+    deviation = deviation_of_probability(mean, variance, number)
+    np.testing.assert_allclose(deviation, p.std(axis=0), atol=0.01)
 
 
 def test_importance_and_relevance_find_the_column_that_says_nothing(rows, three_classes):

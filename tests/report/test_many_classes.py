@@ -99,7 +99,7 @@ def test_scores_by_hand():
     assert class_scores.calibration_errors(p, y) == pytest.approx(errors)
     assert found["ece"] == pytest.approx(np.mean(errors))
     around = class_scores.intervals(p, y, resamples=50)
-    for name in ("nlp", "brier", "error"):
+    for name in class_scores.SCORES:
         assert around[name][0] < found[name] < around[name][1]
     assert class_scores.scores(truth, y) == {"nlp": 0, "brier": 0, "error": 0, "ece": 0}
     assert np.isfinite(class_scores.scores(truth[:, ::-1], y)["nlp"])

@@ -5,12 +5,7 @@ predicted probabilities are averaged over these rows. The band is the mean of th
 bands, from the latent function at μ ± 1.96 σ. As the standard deviation of a mean is at most the
 mean of the standard deviations, the band is not too narrow.
 
-With a latent function for each class, the band of class c is that of its log odds
-
-    g = f_c - log Σ_{j≠c} exp f_j,     Var g ≈ σ_c² + Σ_{j≠c} w_j² σ_j²,
-
-linear in f around the means, where w is the softmax of the others' means. For two classes g is
-f_1 - f_0, and this is exact.
+With a latent function for each class, the band of a class is that of its log odds (log_odds.py).
 
 A number has a curve over its range, a text or a boolean has one value for each level. Dates are in
 calendar.py.
@@ -20,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit, logsumexp, ndtr
+from scipy.special import expit, ndtr
 
 from .inputs import Input, single_feature
+from .log_odds import log_odds
 from .unnamed_rows import UnnamedRows, check_rows
 
 _ROWS, _FEWEST_ROWS = 100, 20  # number of rows in an average; fewer with many classes
@@ -113,28 +109,13 @@ def _with_band(classifier: Any, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray
         link = _LINKS[classifier._likelihood.link]
     else:
         link = expit
-        mean, variance = _log_odds(mean, variance)
+        of_class = [log_odds(mean, variance, np.full(len(X), c)) for c in range(mean.shape[1])]
+        mean, variance = (np.stack(q, axis=1) for q in zip(*of_class, strict=True))
     width = _WIDTH * np.sqrt(variance)
     found = probability, link(mean - width), link(mean + width)
     if probability.shape[1] > 2:
         return found
     return tuple(q if q.ndim == 1 else q[:, 1] for q in found)
-
-
-def _log_odds(
-    mean: Float[np.ndarray, "N C"], variance: Float[np.ndarray, "N C"]
-) -> tuple[Float[np.ndarray, "N C"], Float[np.ndarray, "N C"]]:
-    """Mean and variance of the log odds of each class against all others."""
-    found, spread = np.empty_like(mean), np.empty_like(variance)
-    for c in range(mean.shape[1]):
-        others = np.delete(mean, c, axis=1)
-        rest = logsumexp(others, axis=1)
-        weight = np.exp(others - rest[:, None])
-        found[:, c] = mean[:, c] - rest
-        spread[:, c] = variance[:, c] + np.sum(
-            np.square(weight) * np.delete(variance, c, axis=1), axis=1
-        )
-    return found, spread
 
 
 def where_missing(rows: UnnamedRows, one: Input, null: Any) -> tuple[Any, Any, Any] | None:

@@ -52,14 +52,20 @@ def intervals(
     resamples: int = 200,
     log_p: Any = None,
 ) -> dict[str, tuple[float, float] | None]:
-    """Bootstrap intervals: the middle 95 % of the scores when rows are drawn anew."""
+    """Bootstrap intervals: the middle 95 % of the scores when rows are drawn anew.
+
+    They are moved so that the mean of the drawn scores is the score itself: rows that are drawn
+    twice make the calibration error greater, and it would lie outside its interval.
+    """
     rows, n = _rows(p, y, log_p), len(y)
     rng = np.random.default_rng(seed)
     drawn = [
         list(_weighted(rows, np.bincount(rng.integers(n, size=n), minlength=n)).values())
         for _ in range(resamples)
     ]
-    low, high = np.percentile(np.array(drawn, float), [2.5, 97.5], axis=0)
+    found = np.array(drawn, float)
+    shift = np.array(list(_weighted(rows, np.ones(n)).values()), float) - found.mean(axis=0)
+    low, high = np.maximum(np.percentile(found, [2.5, 97.5], axis=0) + shift, 0.0)
     return {name: (float(a), float(b)) for name, a, b in zip(SCORES, low, high, strict=True)}
 
 

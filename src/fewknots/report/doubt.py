@@ -16,8 +16,10 @@ from .tables import table
 _MOST_DOTS = 1500
 _LISTED = 10
 _GROUPS = 8
-VARIANCE_OF_MANY = (
-    "Every class has a latent function. The latent variance of a row is the mean over them."
+DOUBT_ABOUT_MANY = (
+    "Every class has a latent function; the latent variance of a row is the mean over them. It is "
+    "large also where a class is certain. So doubt is measured by the probability: it is the "
+    "standard deviation of the answer's probability, as far as the model does not know it."
 )
 
 
@@ -60,8 +62,9 @@ def variance_by_distance(evidence: Evidence) -> Markup:
 
 
 def errors_by_variance(evidence: Evidence) -> Markup:
-    """The share of wrong answers in groups of rows, by ascending latent variance."""
-    wrong = evidence.wrong[evidence.latent_rows][np.argsort(evidence.variance, kind="stable")]
+    """The share of wrong answers in groups of rows, by ascending doubt."""
+    wrong = evidence.wrong[evidence.latent_rows][np.argsort(evidence.doubt, kind="stable")]
+    measure = _measure(evidence).lower()
     groups = np.array_split(wrong, min(_GROUPS, len(wrong)))
     shares = [float(group.mean()) for group in groups]
     around = np.array([wilson(s, len(g)) for s, g in zip(shares, groups, strict=True)])
@@ -69,7 +72,7 @@ def errors_by_variance(evidence: Evidence) -> Markup:
     axes = Axes(
         (0.5, len(groups) + 0.5),
         (0.0, spread(around)[1]),
-        x_name="rows in equal groups, by latent variance",
+        x_name=f"rows in equal groups, by {measure}",
         y_name="share answered wrongly",
         height=300.0,
         x_ticks=labelled(list(places)),
@@ -79,7 +82,7 @@ def errors_by_variance(evidence: Evidence) -> Markup:
         axes.box(place - 0.35, place + 0.35, 0.0, share, "positive", tooltip)
     axes.whiskers(places, around[:, 0], around[:, 1], "ink")
     listed = ", ".join(percent(share) for share in shares)
-    alternative = f"Wrong answers in groups of rows, by rising latent variance: {listed}."
+    alternative = f"Wrong answers in groups of rows, by rising {measure}: {listed}."
     caption = (
         "Wrong answers among rows the model knows well (left) and badly (right), with 95 % "
         "intervals."
@@ -88,8 +91,8 @@ def errors_by_variance(evidence: Evidence) -> Markup:
 
 
 def least_known(evidence: Evidence) -> Markup:
-    """The rows with the greatest latent variance."""
-    most = evidence.latent_rows[np.argsort(-evidence.variance, kind="stable")[:_LISTED]]
+    """The rows with the greatest doubt."""
+    most = evidence.latent_rows[np.argsort(-evidence.doubt, kind="stable")[:_LISTED]]
     return _listed(evidence, most, "Rows the model knows least about")
 
 
@@ -111,7 +114,7 @@ def confidently_wrong(evidence: Evidence) -> Markup:
 
 
 def _listed(evidence: Evidence, rows: np.ndarray, caption: str) -> Markup:
-    variance = evidence.latent_variance(rows)
+    doubt = evidence.doubt_about(rows)
     names, values, left_out = row_values(evidence, rows)
     if left_out:
         caption += f", with the {len(names)} columns that matter most"
@@ -119,14 +122,18 @@ def _listed(evidence: Evidence, rows: np.ndarray, caption: str) -> Markup:
         said = [f"P({evidence.labels[1]})", "Label"]
     else:
         said = ["Answer", "P(answer)", "Label", "P(label)"]
-    header = ["Row", *said, "Latent variance", *names]
+    header = ["Row", *said, _measure(evidence), *names]
     numbers = [int(row) for row in rows]
     called = numbers if evidence.row_names is None else evidence.row_names(numbers)
     lines = [
         [name, *_said(evidence, row), float(v), *of_row]
-        for name, row, v, of_row in zip(called, rows, variance, values, strict=True)
+        for name, row, v, of_row in zip(called, rows, doubt, values, strict=True)
     ]
     return table(caption, header, lines)
+
+
+def _measure(evidence: Evidence) -> str:
+    return "Latent variance" if evidence.n_classes == 2 else "Doubt"
 
 
 def _said(evidence: Evidence, row: int | np.integer) -> list[object]:

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from ..data.row_draw import some_rows
 from ..explain import Importance, Input, UnnamedRows, importance, inputs_of, without_names
+from ..explain.log_odds import deviation_of_probability
 from ..explain.unnamed_rows import check_kind, check_rows
 from .comparison import Comparison, compare_with_best
 from .labels import IN_A_CELL, IN_A_SENTENCE, shortened
@@ -26,7 +27,8 @@ class Evidence(NamedTuple):
     y: Int[np.ndarray, " N"]  # place of the label in `classes_`: of two, 1 for the positive one
     log_p: Float[np.ndarray, "N C"]
     latent_rows: Int[np.ndarray, " n"]  # indices of the rows for `variance`
-    variance: Float[np.ndarray, " n"]
+    variance: Float[np.ndarray, " n"]  # of the latent function; of several, the mean
+    doubt: Float[np.ndarray, " n"]  # the same; with many classes, as `doubt_about` computes it
     baselines: dict[str, Float[np.ndarray, "N ..."]]  # of the positive class, or of each of many
     against: Comparison | None
     inputs: tuple[Input, ...]  # the user's columns
@@ -87,9 +89,14 @@ class Evidence(NamedTuple):
         """How many rows have each label."""
         return np.bincount(self.y, minlength=self.n_classes)
 
-    def latent_variance(self, rows: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Variance of the latent function at rows; of several functions, the mean of theirs."""
-        return _latent_variance(self.classifier, self.rows.X[rows])
+    def doubt_about(self, rows: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """How little the model knows about rows.
+
+        With two classes this is the latent variance. With many it is the standard deviation of the
+        answer's probability: the functions have the largest variance where a class is certain.
+        """
+        _, doubt = _latent(self.classifier, self.rows.X[rows], self.log_p[rows])
+        return doubt
 
 
 def gather(
@@ -113,6 +120,7 @@ def gather(
     inputs = inputs_of(rows, recipe)
     log_p = rows.classifier.predict_log_proba(rows.X)
     some = np.sort(some_rows(len(rows.X), _LATENT_ROWS))
+    variance, doubt = _latent(rows.classifier, rows.X[some], log_p[some])
     others = {} if baselines is None else baselines.probabilities(rows.X)
     others = {name: _baseline(name, p, log_p.shape) for name, p in others.items()}
     return Evidence(
@@ -120,7 +128,8 @@ def gather(
         truth,
         log_p,
         some,
-        _latent_variance(rows.classifier, rows.X[some]),
+        variance,
+        doubt,
         others,
         compare_with_best(log_p, truth, others),
         inputs,
@@ -131,9 +140,17 @@ def gather(
     )
 
 
-def _latent_variance(classifier: Any, X: Float[np.ndarray, "n D"]) -> Float[np.ndarray, " n"]:
-    _, variance = classifier.predict_latent(X)
-    return variance if variance.ndim == 1 else variance.mean(axis=1)
+def _latent(
+    classifier: Any, X: Float[np.ndarray, "n D"], log_p: Float[np.ndarray, "n C"]
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Latent variance and doubt."""
+    mean, variance = classifier.predict_latent(X)
+    if variance.ndim == 1:
+        return variance, variance
+    average = variance.mean(axis=1)
+    if log_p.shape[1] == 2:
+        return average, average
+    return average, deviation_of_probability(mean, variance, log_p.argmax(axis=1))
 
 
 def _baseline(name: str, p: Any, shape: tuple[int, int]) -> np.ndarray:

@@ -135,7 +135,7 @@ def _sections(evidence: Evidence) -> list[_Section]:
             "doubt",
             "What the model does not know",
             [
-                None if two else element("p", doubt.VARIANCE_OF_MANY, class_="note"),
+                None if two else element("p", doubt.DOUBT_ABOUT_MANY, class_="note"),
                 _grid(doubt.variance_by_distance(evidence), doubt.errors_by_variance(evidence)),
                 doubt.least_known(evidence),
                 None if two else doubt.least_decided(evidence),
