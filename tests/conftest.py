@@ -63,6 +63,19 @@ def moons():
 
 
 @pytest.fixture(scope="session")
+def three_classes():
+    """A classifier of three sectors of a plane (the third column says nothing), and its rows."""
+    from fewknots import GPClassifier
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    angle = np.arctan2(X[:, 1], X[:, 0]) + 0.2 * rng.normal(size=150)
+    sector = ((angle + np.pi) // (2.0 * np.pi / 3.0)).astype(int) % 3
+    y = np.array(["ant", "bee", "cat"])[sector]
+    return GPClassifier(n_inducing=12, tol=0.1, random_state=0).fit(X, y), X, y
+
+
+@pytest.fixture(scope="session")
 def small_data(tmp_path_factory):
     """A folder with small stand-ins for banana and image."""
     folder = tmp_path_factory.mktemp("data")

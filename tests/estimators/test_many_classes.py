@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fewknots import GPClassifier, explain, load, report
+from fewknots import GPClassifier, load
 
 NAMES = np.array(["ant", "bee", "cat"])
 
@@ -180,10 +180,6 @@ def test_what_is_for_two_classes_says_so(fitted, tmp_path):
         quick(likelihood="logit").fit(X, y)
     with pytest.raises(ValueError, match="two classes"):
         fitted.to_onnx(tmp_path / "m.onnx")
-    with pytest.raises(ValueError, match=r"for two classes .* a softmax of 3 classes"):
-        explain.effect(explain.without_names(fitted, X), 0)
-    with pytest.raises(ValueError, match=r"for two classes .* a softmax of 3 classes"):
-        report.write_report(tmp_path / "page.html", fitted, X, y)
 
 
 def test_a_warm_start_with_other_classes_is_refused():

@@ -95,7 +95,7 @@ def command(
         baselines=fitted.baselines,
         recipe=fitted.recipe,
         rows=pa.Table.from_batches(raw).slice(0, MOST_ROWS),
-        title=title or f"{fitted.target} = {fitted.positive}",
+        title=title or _title(fitted),
         about=_about_the_fit(fitted)
         | {
             "target": fitted.target,
@@ -111,6 +111,12 @@ def command(
     else:
         typer.echo(to_score.note)
         typer.echo(f"{destination}: {len(labels):,} rows.")
+
+
+def _title(model: "TableModel") -> str | None:
+    """What is predicted; None with more than two classes: the report then names the target."""
+    two = len(model.classifier.classes_) == 2
+    return f"{model.target} = {model.positive}" if two else None
 
 
 def _about_the_fit(model: "TableModel") -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from .effects import POINTS, ROWS, Effect, averaged, where_missing
+from .effects import POINTS, Effect, averaged, rows_to_average, where_missing
 from .inputs import Input
 from .unnamed_rows import UnnamedRows
 
@@ -27,7 +27,7 @@ MICROSECONDS_A_DAY = 86_400e6
 
 
 def over_the_calendar(rows: UnnamedRows, one: Input) -> Effect:
-    """The mean probability of `classes_[1]` and its band, over the dates of these rows."""
+    """The mean probability and its band (as `effect`), over the dates of these rows."""
     import pyarrow as pa
 
     known = rows.X[one.present(rows.X), one.features.start]
@@ -83,7 +83,7 @@ def _days_and_times(
 
     (A missing value is filled with the mean, which has a time of day even in a column of days.)
     """
-    moments = rows.sample(ROWS)[:, one.features.start]
+    moments = rows_to_average(rows)[:, one.features.start]
     days = np.floor(moments)
     return days, (moments - days) * ("time of day" in one.column.circles)
 

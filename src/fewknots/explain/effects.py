@@ -5,6 +5,8 @@ predicted probabilities are averaged over these rows. The band is the mean of th
 bands, from the latent function at μ ± 1.96 σ. As the standard deviation of a mean is at most the
 mean of the standard deviations, the band is not too narrow.
 
+With a latent function for each class, the band of a class is that of its log odds (log_odds.py).
+
 A number has a curve over its range, a text or a boolean has one value for each level. Dates are in
 calendar.py.
 """
@@ -16,9 +18,10 @@ from jaxtyping import Float
 from scipy.special import expit, ndtr
 
 from .inputs import Input, single_feature
+from .log_odds import log_odds
 from .unnamed_rows import UnnamedRows, check_rows
 
-ROWS = 100  # number of rows in an average
+_ROWS, _FEWEST_ROWS = 100, 20  # number of rows in an average; fewer with many classes
 POINTS = 40  # along the curve
 _FEW = 8  # up to so many distinct values are shown separately
 _MOST_LEVELS = 15
@@ -28,35 +31,42 @@ MISSING, OTHER = "(missing)", "(other)"
 
 
 class Band(NamedTuple):
-    """The mean probability for each value, and the model's 95 % band."""
+    """The mean probability for each value, and the model's 95 % band; for many classes, of each."""
 
-    probability: Float[np.ndarray, " V"]
-    low: Float[np.ndarray, " V"]
-    high: Float[np.ndarray, " V"]
+    probability: Float[np.ndarray, "V ..."]
+    low: Float[np.ndarray, "V ..."]
+    high: Float[np.ndarray, "V ..."]
 
 
 class Effect(NamedTuple):
-    """The curve of one column."""
+    """The curve of one column: of `classes_[1]`, or with more than two classes, of each class."""
 
     name: str
     kind: str  # "number", "boolean", "date", "hour" (of the day) or "text"
     values: Float[np.ndarray, " V"]  # numbers, days since 1970, or the numbers of the levels
-    probability: Float[np.ndarray, " V"]
-    low: Float[np.ndarray, " V"]
-    high: Float[np.ndarray, " V"]
+    probability: Float[np.ndarray, "V ..."]
+    low: Float[np.ndarray, "V ..."]
+    high: Float[np.ndarray, "V ..."]
     separate: bool  # True: `values` are all distinct values; False: points of a curve
     labels: tuple[str, ...] = ()  # of the values of a text or boolean, in order
-    missing: tuple[float, float, float] | None = None  # probability, low, high if it is missing
+    missing: tuple[Any, Any, Any] | None = None  # probability, low, high if it is missing
     left_out: int = 0  # number of levels that are not shown (the rarest)
 
     @property
     def span(self) -> float:
-        """Difference between the highest and the lowest point of the curve."""
-        return float(np.ptp(self.probability))
+        """Difference between the highest and the lowest point of the curve, or the longest one."""
+        return float(np.ptp(self.probability, axis=0).max())
+
+    def classes_to_show(self, most: int = 6) -> list[int]:
+        """The numbers of the classes that change most along the column, in ascending order."""
+        spans = np.ptp(self.probability, axis=0)
+        return sorted(int(c) for c in np.argsort(-spans, kind="stable")[:most])
 
 
 def effect(rows: UnnamedRows, column: Input | int) -> Effect:
-    """The mean probability of `classes_[1]` and its band, along a number, text or boolean.
+    """The mean probability and its band, along a number, text or boolean.
+
+    It is that of `classes_[1]`; with more than two classes, there is a column for each.
 
     column : an `Input`, or the number of a feature.
     """
@@ -70,27 +80,50 @@ def effect(rows: UnnamedRows, column: Input | int) -> Effect:
 
 
 def averaged(rows: UnnamedRows, one: Input, made_up: Float[np.ndarray, "V n F"]) -> Band:
-    """For each value, the mean over at most 100 rows that get these features.
+    """For each value, the mean over at most 100 rows that get these features (`rows_to_average`).
 
     made_up : features of each value; n is the number of rows, or 1 if all rows get the same.
     """
-    sample = rows.sample(ROWS)
+    sample = rows_to_average(rows)
     X = np.repeat(sample[None], len(made_up), axis=0)
     X[:, :, one.features] = made_up
     X = X.reshape(-1, sample.shape[1])
-    probability = rows.classifier.predict_proba(X)[:, 1]
-    mean, variance = rows.classifier.predict_latent(X)
-    link, width = _LINKS[rows.classifier._likelihood.link], _WIDTH * np.sqrt(variance)
-    quantities = probability, link(mean - width), link(mean + width)
-    return Band(*(q.reshape(len(made_up), -1).mean(axis=1) for q in quantities))
+    return Band(
+        *(
+            q.reshape(len(made_up), -1, *q.shape[1:]).mean(axis=1)
+            for q in _with_band(rows.classifier, X)
+        )
+    )
 
 
-def where_missing(rows: UnnamedRows, one: Input, null: Any) -> tuple[float, float, float] | None:
+def rows_to_average(rows: UnnamedRows) -> Float[np.ndarray, "n D"]:
+    """A hundred rows; fewer if a prediction takes long, as with a hundred classes."""
+    return rows.sample(max(_ROWS // rows.price, _FEWEST_ROWS))
+
+
+def _with_band(classifier: Any, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
+    """The probability of each row and its 95 % band: (N,), or (N, C) with more than two classes."""
+    probability = classifier.predict_proba(X)
+    mean, variance = classifier.predict_latent(X)
+    if mean.ndim == 1:
+        link = _LINKS[classifier._likelihood.link]
+    else:
+        link = expit
+        of_class = [log_odds(mean, variance, np.full(len(X), c)) for c in range(mean.shape[1])]
+        mean, variance = (np.stack(q, axis=1) for q in zip(*of_class, strict=True))
+    width = _WIDTH * np.sqrt(variance)
+    found = probability, link(mean - width), link(mean + width)
+    if probability.shape[1] > 2:
+        return found
+    return tuple(q if q.ndim == 1 else q[:, 1] for q in found)
+
+
+def where_missing(rows: UnnamedRows, one: Input, null: Any) -> tuple[Any, Any, Any] | None:
     """The prediction where the column is missing; `null` is a pyarrow array of one null."""
     if not one.can_be_missing:
         return None
     band = averaged(rows, one, one.encoded(null)[:, None])
-    return float(band.probability[0]), float(band.low[0]), float(band.high[0])
+    return band.probability[0], band.low[0], band.high[0]
 
 
 def _of_number(rows: UnnamedRows, one: Input) -> Effect:

@@ -18,7 +18,7 @@ from ..data.row_draw import some_rows
 from .inputs import Input
 from .unnamed_rows import UnnamedRows, check_rows
 
-_PREDICTIONS = 50_000  # upper limit for all shuffles together
+_PREDICTIONS = 50_000  # upper limit for all shuffles together, with ten classes or fewer
 _FEWEST_ROWS, _MOST_ROWS = 20, 1000
 _MOST_SHUFFLES = 5
 _RESAMPLES = 500
@@ -43,12 +43,13 @@ class Importance(NamedTuple):
 def importance(
     rows: UnnamedRows, y: Int[np.ndarray, " N"], inputs: tuple[Input, ...], seed: int = 0
 ) -> Importance:
-    """Shuffle each column among at most 1,000 rows; `y` is 1 for `classes_[1]` and 0 else."""
+    """Shuffle each column among at most 1,000 rows; `y` has the places of labels in `classes_`."""
     check_rows(rows)
-    most = int(np.clip(_PREDICTIONS // len(inputs), _FEWEST_ROWS, _MOST_ROWS))
+    affordable = _PREDICTIONS // rows.price
+    most = int(np.clip(affordable // len(inputs), _FEWEST_ROWS, _MOST_ROWS))
     chosen = some_rows(len(rows.X), most)
     X, truth = rows.X[chosen], y[chosen]
-    shuffles = int(np.clip(_PREDICTIONS // (len(inputs) * len(X)), 1, _MOST_SHUFFLES))
+    shuffles = int(np.clip(affordable // (len(inputs) * len(X)), 1, _MOST_SHUFFLES))
     rng = np.random.default_rng(seed)
 
     def nlp(X: np.ndarray) -> np.ndarray:

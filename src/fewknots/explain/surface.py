@@ -1,9 +1,14 @@
-"""The probability as a function of two inputs, with the others at typical values."""
+"""The probability as a function of two inputs, with the others at typical values.
+
+With more than two classes each has a grid. The most probable class divides the plane into regions,
+whose borders, strongest points and names `plots` and `report` draw.
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy.ndimage import distance_transform_edt
 
 from .unnamed_rows import UnnamedRows, check_rows
 
@@ -18,9 +23,42 @@ class Surface(NamedTuple):
     columns: tuple[int, int]
     across: Float[np.ndarray, " G"]
     up: Float[np.ndarray, " G"]
-    probability: Float[np.ndarray, "G G"]  # [up, across]
+    probability: Float[np.ndarray, "G G ..."]  # [up, across]; with more than two classes, of each
     points: Float[np.ndarray, "M 2"]
     held: bool  # whether there are other inputs, held at fixed values
+
+    @property
+    def answer(self) -> Int[np.ndarray, "G G"]:
+        """The number of the most probable class."""
+        if self.probability.ndim == 2:
+            return (self.probability > 0.5).astype(int)
+        return self.probability.argmax(axis=-1)
+
+    @property
+    def regions(self) -> list[int]:
+        """The numbers of the classes that are the most probable one somewhere."""
+        return [int(number) for number in np.unique(self.answer)]
+
+    @property
+    def certainty(self) -> Float[np.ndarray, "G G"]:
+        """Of the most probable of several classes: 0 if all are equally probable, 1 if it is 1."""
+        even = 1.0 / self.probability.shape[-1]
+        return (self.probability.max(axis=-1) - even) / (1.0 - even)
+
+    def lead(self, number: int) -> Float[np.ndarray, "G G"]:
+        """Probability of a class less that of its strongest rival: 0 on the region's border."""
+        others = np.delete(self.probability, number, axis=-1).max(axis=-1)
+        return self.probability[..., number] - others
+
+    def places_for_names(self) -> dict[int, tuple[float, float]]:
+        """For each class with a region, the point that is farthest from the region's border."""
+        places = {}
+        for number in self.regions:
+            inside = np.pad(self.answer == number, 1)  # the edge of the picture is a border too
+            depth = distance_transform_edt(inside)[1:-1, 1:-1]
+            row, column = np.unravel_index(np.argmax(depth), depth.shape)
+            places[number] = float(self.across[column]), float(self.up[row])
+        return places
 
 
 def surface(
@@ -29,7 +67,7 @@ def surface(
     grid: int = 80,
     held_at: Float[np.ndarray, " D"] | None = None,
 ) -> Surface:
-    """`grid` × `grid` probabilities of `classes_[1]` over two inputs.
+    """`grid` × `grid` probabilities over two inputs: of `classes_[1]`, or of each of many classes.
 
     held_at : a row with values of the other inputs; None means their medians.
     """
@@ -42,12 +80,13 @@ def surface(
     made_up = np.repeat(row[None], grid * grid, axis=0)
     made_up[:, first] = np.tile(across, grid)
     made_up[:, second] = np.repeat(up, grid)
+    probability = rows.classifier.predict_proba(made_up).reshape(grid, grid, -1)
     return Surface(
         (rows.names[first], rows.names[second]),
         (first, second),
         across,
         up,
-        rows.classifier.predict_proba(made_up)[:, 1].reshape(grid, grid),
+        probability if probability.shape[-1] > 2 else probability[..., 1],
         _points(rows.classifier)[:, list(columns)],
         rows.X.shape[1] > 2,
     )

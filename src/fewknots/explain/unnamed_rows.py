@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.row_draw import some_rows
 
+_FEW_CLASSES = 10
+
 
 class UnnamedRows(NamedTuple):
     """The input of the other modules of this package."""
@@ -36,6 +38,11 @@ class UnnamedRows(NamedTuple):
                 f"there is no input {wanted}; they go from 0 to {len(self.names) - 1}."
             )
         return int(wanted)
+
+    @property
+    def price(self) -> int:
+        """About how much longer a prediction takes than with few classes: 1, 2, 3, ..."""
+        return -(-len(self.classifier.classes_) // _FEW_CLASSES)
 
     def sample(self, most: int, seed: int = 0) -> Float[np.ndarray, "n D"]:
         """At most so many rows, the same ones in each call."""
@@ -71,13 +78,6 @@ def check_rows(rows: Any, classifier: bool = True) -> None:
         )
     if classifier and not hasattr(rows.classifier, "predict_proba"):
         check_kind(rows.classifier)
-    if classifier and rows.classifier._likelihood.n_latent > 1:
-        n_classes = len(rows.classifier.classes_)
-        raise ValueError(
-            "this is for two classes and a probit or logit link so far, and the classifier is a "
-            f"softmax of {n_classes} classes. Its predict_proba, and explain.kernel_relevance, are "
-            "for any number."
-        )
 
 
 def without_names(

@@ -5,15 +5,22 @@ from typing import Any
 import numpy as np
 
 from ..explain import Surface, kernel_relevance, strongest, surface, two_to_show, without_names
+from ..explain.colours import colour_of, red_green_blue
 from ..explain.unnamed_rows import check_kind
 from .axes import NEGATIVE, POSITIVE, axes, between_classes
 
 _LEVELS = np.linspace(0.0, 1.0, 21)
 _MOST_ROWS = 800  # more dots could not be distinguished
+_STRONGEST = 0.75  # opacity of a region where its class is certain
+_MOST_IN_LEGEND = 10  # more classes have only their names in the picture
 
 
 class DecisionBoundaryDisplay:
-    """Probabilities as colour, p = ½ as a line, inducing points as rings."""
+    """Probabilities as colour, p = ½ as a line, inducing points as rings.
+
+    With more than two classes the colour is that of the most probable one, paler where it is less
+    probable, and lines are borders between regions.
+    """
 
     def __init__(self, surface: Surface, *, classes: Any) -> None:
         self.surface = surface
@@ -45,10 +52,14 @@ class DecisionBoundaryDisplay:
             columns = rows.column(first), rows.column(second)
         display = cls(surface(rows, columns, grid), classes=estimator.classes_).plot(ax)
         if y is not None:
-            colours = dict(zip(estimator.classes_, (NEGATIVE, POSITIVE), strict=True))
+            classes = estimator.classes_
+            of_class = map(colour_of, range(len(classes)))
+            two = len(classes) == 2
+            colours = dict(zip(classes, (NEGATIVE, POSITIVE) if two else of_class, strict=True))
             dots = {"s": 12, "edgecolor": "white", "linewidths": 0.5}
             draw_rows(display.ax_, rows.X[:, list(columns)], np.asarray(y), colours, **dots)
-            display.ax_.legend(loc="upper right")
+            if len(classes) <= _MOST_IN_LEGEND:
+                display.ax_.legend(loc="upper right")
         return display
 
     def plot(self, ax: Any = None) -> "DecisionBoundaryDisplay":
@@ -56,8 +67,11 @@ class DecisionBoundaryDisplay:
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         found = self.surface
-        grid = found.across, found.up, found.probability
-        self.surface_ = ax.contourf(*grid, _LEVELS, cmap=between_classes())
+        if found.probability.ndim == 2:
+            grid = found.across, found.up, found.probability
+            self.surface_ = ax.contourf(*grid, _LEVELS, cmap=between_classes())
+        else:
+            self.surface_ = _draw_regions(ax, found, self.classes)
         rings = {"s": 30, "facecolor": "white", "edgecolor": "black", "linewidths": 1.5}
         draw_border(ax, found, **rings)
         ax.set(xlabel=found.names[0], ylabel=found.names[1])
@@ -65,13 +79,35 @@ class DecisionBoundaryDisplay:
 
 
 def draw_border(ax: Any, found: Surface, **dots: Any) -> None:
-    """Draw the line where p = ½, and the inducing points as `dots`, in the range of the rows."""
-    if found.probability.min() < 0.5 < found.probability.max():
-        grid = found.across, found.up, found.probability
-        ax.contour(*grid, [0.5], colors="black", linewidths=1.5)
+    """Draw the border between classes, and the inducing points as `dots`, in the rows' range."""
+    if found.probability.ndim == 2:
+        lines = [(found.probability, 0.5)]
+    else:
+        lines = [(found.lead(number), 0.0) for number in found.regions]
+    for values, level in lines:
+        if values.min() < level < values.max():
+            ax.contour(found.across, found.up, values, [level], colors="black", linewidths=1.5)
     ax.scatter(*found.points.T, **dots, zorder=3)
     # Inducing points may lie far outside; the plot shows the range of the rows.
     ax.set(xlim=found.across[[0, -1]], ylim=found.up[[0, -1]])
+
+
+def _draw_regions(ax: Any, found: Surface, classes: Any) -> Any:
+    """Draw each region in the colour of its class, paler where it is less sure, and its name."""
+    colours = np.array([red_green_blue(colour_of(c)) for c in range(len(classes))]) / 255.0
+    picture = np.dstack([colours[found.answer], _STRONGEST * found.certainty])
+    half = [0.5 * (values[1] - values[0]) for values in (found.across, found.up)]
+    extent = (
+        found.across[0] - half[0],
+        found.across[-1] + half[0],
+        found.up[0] - half[1],
+        found.up[-1] + half[1],
+    )
+    image = ax.imshow(picture, origin="lower", extent=extent, aspect="auto", zorder=0)
+    behind = {"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 1.5}
+    for number, place in found.places_for_names().items():
+        ax.text(*place, str(classes[number]), ha="center", va="center", bbox=behind, zorder=4)
+    return image
 
 
 def draw_rows(ax: Any, X: np.ndarray, y: np.ndarray, colours: dict[Any, str], **dots: Any) -> None:

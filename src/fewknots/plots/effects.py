@@ -2,17 +2,25 @@
 
 from typing import Any
 
+import numpy as np
+
 from ..explain import Effect, effect, kernel_relevance, strongest, without_names
+from ..explain.colours import colour_of
 from ..explain.unnamed_rows import check_kind
 from .axes import POSITIVE, axes, probability_axis
 
 
 class EffectDisplay:
-    """Mean probability along one input, with the model's own 95 % band (`explain.effects`)."""
+    """Mean probability along one input, with the model's own 95 % band (`explain.effects`).
 
-    def __init__(self, effect: Effect, *, positive: Any) -> None:
+    With two classes it is the probability of `positive`. With more, every one of `classes` has a
+    curve, or those six whose probability changes most.
+    """
+
+    def __init__(self, effect: Effect, *, positive: Any = None, classes: Any = None) -> None:
         self.effect = effect
         self.positive = positive
+        self.classes = classes
 
     @classmethod
     def from_estimator(
@@ -22,23 +30,41 @@ class EffectDisplay:
         check_kind(estimator)
         rows = without_names(estimator, X)
         column = strongest(kernel_relevance(rows))[0] if feature is None else rows.column(feature)
-        return cls(effect(rows, column), positive=estimator.classes_[1]).plot(ax)
+        classes = estimator.classes_
+        named = {"positive": classes[1]} if len(classes) == 2 else {"classes": classes}
+        return cls(effect(rows, column), **named).plot(ax)
 
     def plot(self, ax: Any = None) -> "EffectDisplay":
         """Draw it."""
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         found = self.effect
-        if found.separate:  # no line: values between these do not occur
-            whiskers = [found.probability - found.low, found.high - found.probability]
-            ax.errorbar(found.values, found.probability, whiskers, fmt="o", color=POSITIVE)
-            ax.set_xticks(found.values)
+        band = found.probability, found.low, found.high
+        if found.probability.ndim == 1:
+            _draw_curve(ax, found, band, color=POSITIVE)
+            ax.set_ylabel(f"probability of {self.positive}")
         else:
-            ax.fill_between(found.values, found.low, found.high, color=POSITIVE, alpha=0.2)
-            ax.plot(found.values, found.probability, color=POSITIVE)
+            for place, number in enumerate(found.classes_to_show()):
+                of_class = tuple(quantity[:, number] for quantity in band)
+                label = str(self.classes[number])
+                _draw_curve(ax, found, of_class, color=colour_of(place), label=label)
+            ax.set_ylabel("probability of each class")
+            ax.legend()
+        if found.separate:
+            ax.set_xticks(found.values)
         probability_axis(ax.yaxis)
-        ax.set(xlabel=found.name, ylabel=f"probability of {self.positive}")
+        ax.set_xlabel(found.name)
         return self
+
+
+def _draw_curve(ax: Any, found: Effect, band: tuple[np.ndarray, ...], **style: Any) -> None:
+    probability, low, high = band
+    if found.separate:  # no line: values between these do not occur
+        whiskers = [probability - low, high - probability]
+        ax.errorbar(found.values, probability, whiskers, fmt="o", **style)
+    else:
+        ax.fill_between(found.values, low, high, color=style["color"], alpha=0.2, linewidth=0)
+        ax.plot(found.values, probability, **style)
 
 
 def plot_effects(

@@ -1,5 +1,6 @@
 """Reliability diagram: predicted probabilities against observed shares."""
 
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -22,22 +23,28 @@ class ReliabilityDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, bins: int = 10, ax: Any = None
+        cls, estimator: Any, X: Any, y: Any, *, label: Any = None, bins: int = 10, ax: Any = None
     ) -> "ReliabilityDisplay":
-        """Predict, count and draw, for any classifier with two classes."""
+        """Predict, count and draw, for any classifier.
+
+        label : the class whose probability is drawn. None means the second of two classes; of more
+            than two, all together: every pair of a row and a class is then a prediction.
+        """
         if not hasattr(estimator, "predict_proba"):
             name = type(estimator).__name__
             raise TypeError(f"a classifier with predict_proba is needed, got a {name}.")
-        p = estimator.predict_proba(X)[:, 1]
-        if len(estimator.classes_) != 2:
-            n_classes = len(estimator.classes_)
-            raise ValueError(
-                f"a reliability diagram is for two classes, and there are {n_classes}."
+        p, y, classes = estimator.predict_proba(X), np.asarray(y), estimator.classes_
+        if label is None and len(classes) > 2:
+            truth = y[:, None] == np.asarray(classes)
+            return cls.from_predictions(
+                truth.ravel(), p.ravel(), bins=bins, positive="each class", ax=ax
             )
-        positive = estimator.classes_[1]
-        return cls.from_predictions(
-            np.asarray(y) == positive, p, bins=bins, positive=positive, ax=ax
-        )
+        known = classes.tolist()
+        if label is not None and label not in known:
+            raise ValueError(f"there is no class {label!r}; the classes are {reprlib.repr(known)}.")
+        place = 1 if label is None else known.index(label)
+        positive = classes[place]
+        return cls.from_predictions(y == positive, p[:, place], bins=bins, positive=positive, ax=ax)
 
     @classmethod
     def from_predictions(
@@ -52,7 +59,7 @@ class ReliabilityDisplay:
         self.figure_ = ax.figure
         predicted, observed, count, low, high = map(np.array, zip(*self.bins, strict=True))
         ax.plot([0, 1], [0, 1], color=INK, linestyle="--", linewidth=1, label="calibrated")
-        whiskers = [observed - low, high - observed]
+        whiskers = np.maximum([observed - low, high - observed], 0.0)  # rounding
         ax.errorbar(predicted, observed, whiskers, fmt="none", ecolor=POSITIVE, alpha=0.6)
         area = np.maximum(_LARGEST * count / count.max(), _SMALLEST)
         ax.scatter(predicted, observed, s=area, color=POSITIVE, zorder=3, label="area: rows")
@@ -65,6 +72,11 @@ class ReliabilityDisplay:
         return self
 
 
-def plot_reliability(classifier: Any, X: Any, y: Any, *, bins: int = 10, ax: Any = None) -> Any:
-    """Draw `classifier`'s reliability diagram on rows X with labels y; returns the ax."""
-    return ReliabilityDisplay.from_estimator(classifier, X, y, bins=bins, ax=ax).ax_
+def plot_reliability(
+    classifier: Any, X: Any, y: Any, *, label: Any = None, bins: int = 10, ax: Any = None
+) -> Any:
+    """Draw `classifier`'s reliability diagram on rows X with labels y; returns the ax.
+
+    The arguments are those of `ReliabilityDisplay.from_estimator`.
+    """
+    return ReliabilityDisplay.from_estimator(classifier, X, y, label=label, bins=bins, ax=ax).ax_

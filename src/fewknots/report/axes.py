@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..explain.colours import CLASS_COLOURS
 from .labels import svg_label
 from .markup import Markup, element, join
 from .numbers import short
@@ -225,10 +226,22 @@ def key(*entries: tuple[str, str]) -> Markup:
     )
 
 
-def class_key(labels: tuple[str, str]) -> Markup:
-    """The legend of figures that show both classes, the positive one first."""
-    negative, positive = labels
-    return key(("positive", positive), ("negative", negative))
+def class_key(labels: Sequence[str]) -> Markup | None:
+    """The legend of figures that show all classes, of two the positive one first.
+
+    None if there are more classes than colours: such figures have the names in them.
+    """
+    if len(labels) > len(CLASS_COLOURS):
+        return None
+    entries = [(class_kind(c, len(labels)), name) for c, name in enumerate(labels)]
+    return key(*(entries[::-1] if len(labels) == 2 else entries))
+
+
+def class_kind(number: int, n_classes: int) -> str:
+    """The CSS class with the colour of a class (classes.css)."""
+    if n_classes == 2:
+        return ("negative", "positive")[number]
+    return f"k{number % len(CLASS_COLOURS)}"
 
 
 def unit_axes(x_name: str, y_name: str) -> Axes:
@@ -237,7 +250,7 @@ def unit_axes(x_name: str, y_name: str) -> Axes:
     return Axes(UNIT, UNIT, x_name=x_name, y_name=y_name, height=300.0, x_ticks=at, y_ticks=at)
 
 
-def figure(picture: Markup, caption: object, *above: Markup) -> Markup:
+def figure(picture: Markup, caption: object, *above: Markup | None) -> Markup:
     """A picture with its legend above and its caption below."""
     below = None if caption is None else element("figcaption", caption)
     return element("figure", *above, picture, below)

@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ..scoring import SCORES, scores
+import numpy as np
+
+from .. import scoring
 from ..version import __version__
+from . import class_scores
 from .evidence import Evidence
 from .hyperparameters import formula, global_parameters
 from .labels import IN_A_SENTENCE, shortened
@@ -18,8 +21,14 @@ _PACKAGES = ("jax", "numpy", "scikit-learn", "scipy")
 _SHOWN_ELSEWHERE = ("target", "n_rows", "model_file", "checked_on", "n_files", "holds")
 _FILES_NAMED = 3
 _MOST = 300  # characters of a value that the user gave
-# Column headings of the scores, in the order of `SCORES`.
-SCORE_HEADINGS = ("NLP", "Brier", "Error", "AUC", "Calibration error")
+_CLASSES_NAMED = 12
+SCORE_HEADINGS = {
+    "nlp": "NLP",
+    "brier": "Brier",
+    "error": "Error",
+    "auc": "AUC",
+    "ece": "Calibration error",
+}
 
 
 def model_card(evidence: Evidence) -> list[Markup | None]:
@@ -32,6 +41,23 @@ def held_by(classifier: Any) -> str:
     """Number of inducing points or training rows of the posterior, as text."""
     one = "training row" if classifier._method.looks_up_neighbours else "point"
     return counted(len(classifier.posterior_.points), one)
+
+
+def rules_for(evidence: Evidence) -> Any:
+    """The module with `SCORES`, `scores` and `intervals` for this number of classes."""
+    return scoring if evidence.n_classes == 2 else class_scores
+
+
+def scores_of_model(evidence: Evidence) -> dict[str, float | None]:
+    """The model's scores."""
+    p = evidence.p if evidence.n_classes == 2 else np.exp(evidence.log_p)
+    return rules_for(evidence).scores(p, evidence.y, evidence.log_p)
+
+
+def likelihood_in_a_word(classifier: Any) -> str:
+    """The link, as in "probit link"; "softmax" if every class has a latent function."""
+    several = classifier._likelihood.n_latent > 1
+    return "softmax" if several else f"{classifier._likelihood.link} link"
 
 
 def _in_sentences(evidence: Evidence) -> list[str]:
@@ -50,17 +76,25 @@ def _in_sentences(evidence: Evidence) -> list[str]:
 
 def _what(evidence: Evidence) -> str:
     classifier, about = evidence.classifier, evidence.about
-    negative, positive = evidence.labels
     target = about.get("target")
     what = "a label" if target is None else shortened(target, IN_A_SENTENCE)
     learned = f"It learned from {_learned_rows(about)}{_of_files(about)}{_on_a_day(about)}: "
     columns, inputs = len(evidence.inputs), len(evidence.rows.names)
     made = "" if columns == inputs else f", which become {counted(inputs, 'number')}"
+    if evidence.n_classes == 2:
+        negative, positive = evidence.labels
+        gives = f"the probability that {what} is {positive} rather than {negative}"
+    else:
+        gives = f"the probability of each of {evidence.n_classes} classes of {what}"
+    if classifier._likelihood.n_latent == 1:
+        learns, into = "a smooth function of the columns", "a probability"
+    else:
+        learns, into = "a smooth function of the columns for each class", "probabilities"
     return (
-        f"This model gives the probability that {what} is {positive} rather than {negative}. "
+        f"This model gives {gives}. "
         f"{learned}{counted(columns, 'column')}{made}. It is a Gaussian process classifier: it "
-        "learns a smooth function of the columns and how sure one can be of it, and turns both "
-        f"into a probability. Its kernel is {formula(classifier.kernel_)}, its method "
+        f"learns {learns} and how sure one can be of it, and turns both "
+        f"into {into}. Its kernel is {formula(classifier.kernel_)}, its method "
         f"{classifier.method_}, and {held_by(classifier)} hold what it learned."
     )
 
@@ -87,10 +121,11 @@ def _on_a_day(about: Mapping[str, Any]) -> str:
 
 
 def _how_good(evidence: Evidence) -> str:
-    found = scores(evidence.p, evidence.y, evidence.log_p)
-    common = max(float(evidence.y.mean()), 1.0 - float(evidence.y.mean()))
+    found = scores_of_model(evidence)
+    common = evidence.counts.max() / len(evidence.y)
+    most = "more" if evidence.n_classes == 2 else "most"
     said = (
-        f"It answers {percent(1.0 - (found['error'] or 0.0))} of them rightly; the more frequent "
+        f"It answers {percent(1.0 - (found['error'] or 0.0))} of them rightly; the {most} frequent "
         f"class alone makes up {percent(common)}. Its probabilities differ from what came true by "
         f"{short(found['ece'], 2)} on average (calibration error)."
     )
@@ -123,9 +158,9 @@ def _numbers(evidence: Evidence) -> Markup:
     entries: dict[str, str] = {
         "Kernel": formula(classifier.kernel_),
         **{name: short(value) for name, value in global_parameters(classifier.kernel_).items()},
-        "Likelihood": f"Bernoulli, {classifier._likelihood.link} link",
+        "Likelihood": _likelihood(classifier),
         "Method": f"{classifier.method_}, held by {held_by(classifier)}",
-        "Classes": " and ".join(evidence.labels) + "; probabilities are of the second",
+        "Classes": _classes(evidence),
         "Inputs": f"{len(evidence.rows.names):,}, {_standardised(classifier)}",
         "Arithmetic": str(classifier.posterior_.points.dtype),
         "Seed": "none given" if seed is None else cell(seed),
@@ -135,6 +170,20 @@ def _numbers(evidence: Evidence) -> Markup:
             heading = _as_heading(shortened(name, IN_A_SENTENCE))
             entries[heading] = shortened(_in_words(value), _MOST)
     return facts([*entries.items(), ("This page", _versions())])
+
+
+def _likelihood(classifier: Any) -> str:
+    if classifier._likelihood.n_latent == 1:
+        return f"Bernoulli, {classifier._likelihood.link} link"
+    return f"softmax of {classifier._likelihood.n_latent} latent functions"
+
+
+def _classes(evidence: Evidence) -> str:
+    if evidence.n_classes == 2:
+        return " and ".join(evidence.labels) + "; probabilities are of the second"
+    named = ", ".join(evidence.labels[:_CLASSES_NAMED])
+    more = evidence.n_classes - _CLASSES_NAMED
+    return named + (f" and {more} more" if more > 0 else "")
 
 
 def _hold_out(evidence: Evidence) -> dict[str, Mapping[str, Any]] | None:
@@ -152,8 +201,9 @@ def _scores_at_the_fit(evidence: Evidence) -> Markup | None:
         return None
     n_rows = evidence.about["hold_out"].get("rows")
     rows = f"{counted(n_rows, 'row')}" if isinstance(n_rows, int) else "rows"
-    lines = [[name, *(own.get(score) for score in SCORES)] for name, own in found.items()]
-    header = ["Predictor", *SCORE_HEADINGS]
+    names = rules_for(evidence).SCORES
+    lines = [[name, *(own.get(score) for score in names)] for name, own in found.items()]
+    header = ["Predictor", *(SCORE_HEADINGS[score] for score in names)]
     return table(f"Scores on the {rows} that were held out at the fit", header, lines)
 
 

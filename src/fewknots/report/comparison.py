@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..scoring import difference_interval, row_nlp
+from . import class_scores
 from .numbers import counted, short
 
 
@@ -41,15 +42,18 @@ class Comparison(NamedTuple):
 
 
 def compare_with_best(
-    log_p: Float[np.ndarray, "N 2"],
+    log_p: Float[np.ndarray, "N C"],
     y: Int[np.ndarray, " N"],
-    baselines: dict[str, Float[np.ndarray, " N"]],
+    baselines: dict[str, Float[np.ndarray, "N ..."]],
 ) -> Comparison | None:
     """The comparison with the baseline of the lowest NLP; None if there are no baselines."""
     if not baselines:
         return None
     own = -log_p[np.arange(len(y)), y]
-    theirs = {name: row_nlp(p, y) for name, p in baselines.items()}
+    theirs = {
+        name: row_nlp(p, y) if p.ndim == 1 else class_scores.row_nlp(p, y)
+        for name, p in baselines.items()
+    }
     best = min(theirs, key=lambda name: float(np.mean(theirs[name])))
     low, high = difference_interval(theirs[best], own)
     return Comparison(best, float(np.mean(theirs[best] - own)), low, high, len(y))

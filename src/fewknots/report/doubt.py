@@ -16,6 +16,11 @@ from .tables import table
 _MOST_DOTS = 1500
 _LISTED = 10
 _GROUPS = 8
+DOUBT_ABOUT_MANY = (
+    "Every class has a latent function; the latent variance of a row is the mean over them. It is "
+    "large also where a class is certain. So doubt is measured by the probability: it is the "
+    "standard deviation of the answer's probability, as far as the model does not know it."
+)
 
 
 def variance_by_distance(evidence: Evidence) -> Markup:
@@ -57,8 +62,9 @@ def variance_by_distance(evidence: Evidence) -> Markup:
 
 
 def errors_by_variance(evidence: Evidence) -> Markup:
-    """The share of wrong answers in groups of rows, by ascending latent variance."""
-    wrong = evidence.wrong[evidence.latent_rows][np.argsort(evidence.variance, kind="stable")]
+    """The share of wrong answers in groups of rows, by ascending doubt."""
+    wrong = evidence.wrong[evidence.latent_rows][np.argsort(evidence.doubt, kind="stable")]
+    measure = _measure(evidence).lower()
     groups = np.array_split(wrong, min(_GROUPS, len(wrong)))
     shares = [float(group.mean()) for group in groups]
     around = np.array([wilson(s, len(g)) for s, g in zip(shares, groups, strict=True)])
@@ -66,7 +72,7 @@ def errors_by_variance(evidence: Evidence) -> Markup:
     axes = Axes(
         (0.5, len(groups) + 0.5),
         (0.0, spread(around)[1]),
-        x_name="rows in equal groups, by latent variance",
+        x_name=f"rows in equal groups, by {measure}",
         y_name="share answered wrongly",
         height=300.0,
         x_ticks=labelled(list(places)),
@@ -76,7 +82,7 @@ def errors_by_variance(evidence: Evidence) -> Markup:
         axes.box(place - 0.35, place + 0.35, 0.0, share, "positive", tooltip)
     axes.whiskers(places, around[:, 0], around[:, 1], "ink")
     listed = ", ".join(percent(share) for share in shares)
-    alternative = f"Wrong answers in groups of rows, by rising latent variance: {listed}."
+    alternative = f"Wrong answers in groups of rows, by rising {measure}: {listed}."
     caption = (
         "Wrong answers among rows the model knows well (left) and badly (right), with 95 % "
         "intervals."
@@ -85,9 +91,16 @@ def errors_by_variance(evidence: Evidence) -> Markup:
 
 
 def least_known(evidence: Evidence) -> Markup:
-    """The rows with the greatest latent variance."""
-    most = evidence.latent_rows[np.argsort(-evidence.variance, kind="stable")[:_LISTED]]
+    """The rows with the greatest doubt."""
+    most = evidence.latent_rows[np.argsort(-evidence.doubt, kind="stable")[:_LISTED]]
     return _listed(evidence, most, "Rows the model knows least about")
+
+
+def least_decided(evidence: Evidence) -> Markup:
+    """The rows whose probabilities are spread over the most classes: of the greatest entropy."""
+    entropy = -np.sum(np.exp(evidence.log_p) * evidence.log_p, axis=1)
+    most = np.argsort(-entropy, kind="stable")[:_LISTED]
+    return _listed(evidence, most, "Rows whose probabilities are spread most evenly")
 
 
 def confidently_wrong(evidence: Evidence) -> Markup:
@@ -95,23 +108,41 @@ def confidently_wrong(evidence: Evidence) -> Markup:
     wrong = np.flatnonzero(evidence.wrong)
     if not len(wrong):
         return element("p", "No row was answered wrongly.")
-    most = wrong[np.argsort(-np.abs(evidence.p[wrong] - 0.5), kind="stable")[:_LISTED]]
+    sure = np.abs(evidence.p - 0.5) if evidence.n_classes == 2 else evidence.log_p.max(axis=1)
+    most = wrong[np.argsort(-sure[wrong], kind="stable")[:_LISTED]]
     return _listed(evidence, most, "Rows most confidently wrong")
 
 
 def _listed(evidence: Evidence, rows: np.ndarray, caption: str) -> Markup:
-    _, variance = evidence.classifier.predict_latent(evidence.rows.X[rows])
+    doubt = evidence.doubt_about(rows)
     names, values, left_out = row_values(evidence, rows)
     if left_out:
         caption += f", with the {len(names)} columns that matter most"
-    header = ["Row", f"P({evidence.labels[1]})", "Label", "Latent variance", *names]
+    if evidence.n_classes == 2:
+        said = [f"P({evidence.labels[1]})", "Label"]
+    else:
+        said = ["Answer", "P(answer)", "Label", "P(label)"]
+    header = ["Row", *said, _measure(evidence), *names]
     numbers = [int(row) for row in rows]
     called = numbers if evidence.row_names is None else evidence.row_names(numbers)
     lines = [
-        [name, float(evidence.p[row]), evidence.labels[evidence.y[row]], float(v), *of_row]
-        for name, row, v, of_row in zip(called, rows, variance, values, strict=True)
+        [name, *_said(evidence, row), float(v), *of_row]
+        for name, row, v, of_row in zip(called, rows, doubt, values, strict=True)
     ]
     return table(caption, header, lines)
+
+
+def _measure(evidence: Evidence) -> str:
+    return "Latent variance" if evidence.n_classes == 2 else "Doubt"
+
+
+def _said(evidence: Evidence, row: int | np.integer) -> list[object]:
+    """What the model says of a row, and its label."""
+    label = evidence.labels[evidence.y[row]]
+    if evidence.n_classes == 2:
+        return [float(evidence.p[row]), label]
+    p, answer = np.exp(evidence.log_p[row]), int(evidence.answer[row])
+    return [evidence.labels[answer], float(p[answer]), label, float(p[evidence.y[row]])]
 
 
 def _prior_variance(evidence: Evidence, X: np.ndarray) -> float:

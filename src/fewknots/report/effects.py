@@ -1,6 +1,9 @@
 """Effects of single columns: curves over numbers and dates, bars over levels."""
 
+from typing import NamedTuple
+
 import numpy as np
+from jaxtyping import Float
 
 from ..explain import (
     Effect,
@@ -10,7 +13,7 @@ from ..explain import (
     over_the_day,
     over_the_week,
 )
-from .axes import PROBABILITIES, UNIT, Axes, figure, labelled, spread
+from .axes import PROBABILITIES, UNIT, Axes, class_kind, figure, key, labelled, spread
 from .calendar_axis import calendar_ticks, dated
 from .evidence import Evidence
 from .labels import IN_A_SENTENCE, label, shortened, whole
@@ -29,6 +32,22 @@ NOTE = (
     "of the values; a point of a long calendar stands for whole weeks. What goes together is "
     "shown, not what causes what."
 )
+
+
+NOTE_OF_MANY = (
+    f"{NOTE} The classes whose probability changes most are drawn, up to six for a column; the "
+    "others share what is left."
+)
+
+
+class _Curve(NamedTuple):
+    """One class in a figure."""
+
+    name: str
+    kind: str  # CSS class
+    probability: Float[np.ndarray, " V"]
+    low: Float[np.ndarray, " V"]
+    high: Float[np.ndarray, " V"]
 
 
 def effect_figures(evidence: Evidence) -> list[Markup]:
@@ -50,11 +69,29 @@ def _effects(evidence: Evidence, one: Input) -> list[Effect]:
 
 def _drawn(evidence: Evidence, found: Effect) -> Markup:
     title = element("p", label(found.name, IN_A_SENTENCE), class_="title")
-    picture = _bars(evidence, found) if found.labels else _curve(evidence, found)
-    return figure(picture, _caption(found), title)
+    curves = _curves(evidence, found)
+    legend = None if evidence.n_classes == 2 else key(*((one.kind, one.name) for one in curves))
+    if not found.labels:
+        picture = _along(evidence, found, curves)
+    elif evidence.n_classes == 2:
+        picture = _bars(evidence, found)
+    else:
+        picture = _dots_of_levels(found, curves)
+    return figure(picture, _caption(evidence, found), title, legend)
 
 
-def _curve(evidence: Evidence, found: Effect) -> Markup:
+def _curves(evidence: Evidence, found: Effect) -> list[_Curve]:
+    """That of the positive class; of many, those that change most."""
+    band = found.probability, found.low, found.high
+    if evidence.n_classes == 2:
+        return [_Curve(evidence.labels[1], "positive", *band)]
+    return [
+        _Curve(evidence.labels[c], class_kind(place, evidence.n_classes), *(q[:, c] for q in band))
+        for place, c in enumerate(found.classes_to_show())
+    ]
+
+
+def _along(evidence: Evidence, found: Effect, curves: list[_Curve]) -> Markup:
     wide = spread(found.values, margin=0.15 if found.separate else 0.0)
     x_ticks = None
     if found.kind == "date":
@@ -66,30 +103,61 @@ def _curve(evidence: Evidence, found: Effect) -> Markup:
     axes = Axes(
         wide,
         UNIT,
-        y_name=f"P({evidence.labels[1]})",
+        y_name=f"P({evidence.labels[1]})" if evidence.n_classes == 2 else "probability",
         height=_HEIGHT,
         bottom=_BELOW,
         x_ticks=x_ticks,
         y_ticks=PROBABILITIES,
     )
-    if found.separate:
-        axes.whiskers(found.values, found.low, found.high, "positive")
-        axes.dots(found.values, found.probability, 4.5, "dot positive")
-    else:
-        axes.band(found.values, found.low, found.high, "positive")
-        axes.line(found.values, found.probability, "positive")
+    for one in curves:
+        if found.separate:
+            axes.whiskers(found.values, one.low, one.high, one.kind)
+            axes.dots(found.values, one.probability, 4.5, f"dot {one.kind}")
+        else:
+            axes.band(found.values, one.low, one.high, one.kind)
+            axes.line(found.values, one.probability, one.kind)
 
-    def at(place: int) -> str:
+    def at(one: _Curve, place: int) -> str:
         value = float(found.values[place])
         written = dated(value) if found.kind == "date" else short(value)
-        return f"{found.probability[place]:.2f} at {written}"
+        return f"{one.probability[place]:.2f} at {written}"
 
-    least, greatest = int(np.argmin(found.probability)), int(np.argmax(found.probability))
+    def told(one: _Curve) -> str:
+        least, greatest = int(np.argmin(one.probability)), int(np.argmax(one.probability))
+        return (
+            f"the mean probability of {one.name} goes from {at(one, 0)} to {at(one, -1)}; least "
+            f"{at(one, least)}, greatest {at(one, greatest)}."
+        )
+
     return axes.svg(
-        f"Effect of {shortened(found.name, IN_A_SENTENCE)}: the mean probability of "
-        f"{evidence.labels[1]} goes from {at(0)} to {at(-1)}; least {at(least)}, greatest "
-        f"{at(greatest)}."
+        f"Effect of {shortened(found.name, IN_A_SENTENCE)}: {' '.join(map(told, curves))}"
     )
+
+
+def _dots_of_levels(found: Effect, curves: list[_Curve]) -> Markup:
+    """One line per level, from top to bottom, with a dot for each class."""
+    levels = [whole(level) for level in found.labels]
+    axes = Axes(
+        UNIT,
+        (len(levels) - 0.4, -0.6),
+        x_name="probability",
+        height=50.0 + _LINE * len(levels),
+        x_ticks=PROBABILITIES,
+        y_ticks=[(float(i), level) for i, level in enumerate(levels)],
+    )
+    for one in curves:
+        tooltips = [
+            f"{level}, {one.name}: {p:.2f} ({low:.2f} to {high:.2f})"
+            for level, p, low, high in zip(levels, *one[2:], strict=True)
+        ]
+        axes.dots(one.probability, found.values, 4.5, f"dot {one.kind}", tooltips)
+    listed = ". ".join(
+        f"{shortened(level, IN_A_SENTENCE)}: "
+        + ", ".join(f"{one.name} {one.probability[i]:.2f}" for one in curves)
+        for i, level in enumerate(levels)
+    )
+    name = shortened(found.name, IN_A_SENTENCE)
+    return axes.svg(f"Effect of {name}: the mean probabilities of classes. {listed}.")
 
 
 def _bars(evidence: Evidence, found: Effect) -> Markup:
@@ -118,11 +186,15 @@ def _bars(evidence: Evidence, found: Effect) -> Markup:
     )
 
 
-def _caption(found: Effect) -> str | None:
+def _caption(evidence: Evidence, found: Effect) -> str | None:
     said = []
-    if found.missing is not None:
+    if found.missing is not None and evidence.n_classes == 2:
         probability, low, high = found.missing
         said.append(f"Where it is missing: {probability:.2f} ({low:.2f} to {high:.2f}).")
+    elif found.missing is not None:
+        shown = found.classes_to_show()
+        listed = ", ".join(f"{evidence.labels[c]} {found.missing[0][c]:.2f}" for c in shown)
+        said.append(f"Where it is missing: {listed}.")
     if found.left_out:
         said.append(f"The rarest {counted(found.left_out, 'level')} not shown.")
     return " ".join(said) or None

@@ -1,5 +1,6 @@
 """The data for all sections of the report, computed once."""
 
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from ..data.row_draw import some_rows
 from ..explain import Importance, Input, UnnamedRows, importance, inputs_of, without_names
+from ..explain.log_odds import deviation_of_probability
 from ..explain.unnamed_rows import check_kind, check_rows
 from .comparison import Comparison, compare_with_best
 from .labels import IN_A_CELL, IN_A_SENTENCE, shortened
@@ -22,13 +24,12 @@ class Evidence(NamedTuple):
     """A classifier, rows to score it on, and its predictions for them."""
 
     rows: UnnamedRows
-    y: Int[np.ndarray, " N"]  # 1 for the positive class
-    p: Float[np.ndarray, " N"]  # of the positive class
-    log_p: Float[np.ndarray, "N 2"]
-    latent_rows: Int[np.ndarray, " n"]  # indices of the rows for `mean` and `variance`
-    mean: Float[np.ndarray, " n"]
-    variance: Float[np.ndarray, " n"]
-    baselines: dict[str, Float[np.ndarray, " N"]]
+    y: Int[np.ndarray, " N"]  # place of the label in `classes_`: of two, 1 for the positive one
+    log_p: Float[np.ndarray, "N C"]
+    latent_rows: Int[np.ndarray, " n"]  # indices of the rows for `variance`
+    variance: Float[np.ndarray, " n"]  # of the latent function; of several, the mean
+    doubt: Float[np.ndarray, " n"]  # the same; with many classes, as `doubt_about` computes it
+    baselines: dict[str, Float[np.ndarray, "N ..."]]  # of the positive class, or of each of many
     against: Comparison | None
     inputs: tuple[Input, ...]  # the user's columns
     importance: Importance  # of each
@@ -42,18 +43,26 @@ class Evidence(NamedTuple):
         return self.rows.classifier
 
     @property
-    def labels(self) -> tuple[str, str]:
-        """The two classes as text, the positive one last; long texts are shortened."""
-        negative, positive = self.classifier.classes_
-        return shortened(negative, IN_A_SENTENCE), shortened(positive, IN_A_SENTENCE)
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.classifier.classes_)
 
     @property
-    def named_labels(self) -> tuple[str, str]:
-        """The two classes for a legend: "late = yes", or "class yes"."""
+    def p(self) -> Float[np.ndarray, " N"]:
+        """Probability of the positive one of two classes."""
+        return np.exp(self.log_p[:, 1])
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes as text, of two the positive one last; long texts are shortened."""
+        return tuple(shortened(name, IN_A_SENTENCE) for name in self.classifier.classes_)
+
+    @property
+    def named_labels(self) -> tuple[str, ...]:
+        """The classes for a legend: "late = yes", or "class yes"."""
         target = self.about.get("target")
         before = "class " if target is None else f"{shortened(target, IN_A_CELL)} = "
-        negative, positive = self.labels
-        return before + negative, before + positive
+        return tuple(before + name for name in self.labels)
 
     @property
     def order(self) -> list[int]:
@@ -66,9 +75,28 @@ class Evidence(NamedTuple):
         return str(self.about.get("checked_on") or _UNKNOWN_ROWS)
 
     @property
+    def answer(self) -> Int[np.ndarray, " N"]:
+        """Place of the most probable class of each row in `classes_`."""
+        return (self.p > 0.5).astype(int) if self.n_classes == 2 else self.log_p.argmax(axis=1)
+
+    @property
     def wrong(self) -> Bool[np.ndarray, " N"]:
         """Which rows are predicted wrongly."""
-        return (self.p > 0.5) != (self.y == 1)
+        return self.answer != self.y
+
+    @property
+    def counts(self) -> Int[np.ndarray, " C"]:
+        """How many rows have each label."""
+        return np.bincount(self.y, minlength=self.n_classes)
+
+    def doubt_about(self, rows: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """How little the model knows about rows.
+
+        With two classes this is the latent variance. With many it is the standard deviation of the
+        answer's probability: the functions have the largest variance where a class is certain.
+        """
+        _, doubt = _latent(self.classifier, self.rows.X[rows], self.log_p[rows])
+        return doubt
 
 
 def gather(
@@ -86,23 +114,22 @@ def gather(
     check_kind(classifier)
     rows = without_names(classifier, X, feature_names)
     check_rows(rows)
-    truth = _positive(classifier.classes_, y, len(rows.X))
+    truth = _codes(classifier.classes_, y, len(rows.X))
     if raw is not None and len(raw) != len(rows.X):
         raise ValueError(f"rows has {len(raw)} rows, X has {len(rows.X)}: they must be the same.")
     inputs = inputs_of(rows, recipe)
     log_p = rows.classifier.predict_log_proba(rows.X)
     some = np.sort(some_rows(len(rows.X), _LATENT_ROWS))
-    mean, variance = rows.classifier.predict_latent(rows.X[some])
+    variance, doubt = _latent(rows.classifier, rows.X[some], log_p[some])
     others = {} if baselines is None else baselines.probabilities(rows.X)
-    others = {name: np.asarray(p, np.float64) for name, p in others.items()}
+    others = {name: _baseline(name, p, log_p.shape) for name, p in others.items()}
     return Evidence(
         rows,
         truth,
-        np.exp(log_p[:, 1]),
         log_p,
         some,
-        mean,
         variance,
+        doubt,
         others,
         compare_with_best(log_p, truth, others),
         inputs,
@@ -113,17 +140,44 @@ def gather(
     )
 
 
-def _positive(classes: np.ndarray, y: Any, n_rows: int) -> np.ndarray:
-    """1 where the label is `classes[1]`; a label that is neither class is an error."""
+def _latent(
+    classifier: Any, X: Float[np.ndarray, "n D"], log_p: Float[np.ndarray, "n C"]
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Latent variance and doubt."""
+    mean, variance = classifier.predict_latent(X)
+    if variance.ndim == 1:
+        return variance, variance
+    average = variance.mean(axis=1)
+    if log_p.shape[1] == 2:
+        return average, average
+    return average, deviation_of_probability(mean, variance, log_p.argmax(axis=1))
+
+
+def _baseline(name: str, p: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Probabilities of a baseline: of the positive class, or a column for each of many classes."""
+    p = np.asarray(p, np.float64)
+    wanted = shape[:1] if shape[1] == 2 else shape
+    if p.shape != wanted:
+        raise ValueError(
+            f"the probabilities of the baseline {name!r} have the shape {p.shape}; for "
+            f"{shape[0]} rows and {shape[1]} classes it must be {wanted}."
+        )
+    return p
+
+
+def _codes(classes: np.ndarray, y: Any, n_rows: int) -> np.ndarray:
+    """The place of each label in `classes`; a label that is none of them is an error."""
     y = np.asarray(y)
     if y.shape != (n_rows,):
         raise ValueError(f"y must have one label for each of {n_rows} rows, got shape {y.shape}.")
-    positive, negative = y == classes[1], y == classes[0]
-    known = positive | negative
+    is_class = np.stack([y == name for name in classes])
+    known = is_class.any(axis=0)
     if not np.all(known):
         row = int(np.argmin(known))
+        names = classes.tolist()
+        listed = " and ".join(map(repr, names)) if len(names) == 2 else reprlib.repr(names)
         raise ValueError(
             f"the label of row {row} is {y.tolist()[row]!r}, but the classifier knows "
-            f"{' and '.join(map(repr, classes.tolist()))}. (Rows are counted from 0.)"
+            f"{listed}. (Rows are counted from 0.)"
         )
-    return positive.astype(np.int64)
+    return is_class.argmax(axis=0)

@@ -11,6 +11,7 @@ from ..files.container import replacing
 from . import (
     calibration,
     card,
+    confusion,
     decisions,
     doubt,
     effects,
@@ -28,14 +29,18 @@ _LINKS = {
     "scores": "Scores",
     "probabilities": "Calibration",
     "decisions": "Threshold",
+    "confusion": "Confusion",
     "ranking": "Ranking and lift",
     "doubt": "Doubt",
     "inputs": "Columns",
     "training": "Training",
     "card": "Model card",
 }
-_SCRIPTS = ("sort.js", "scroll.js", "threshold.js")
+_STYLES, _SCRIPTS = ("page.css",), ("sort.js", "scroll.js", "threshold.js")
+_STYLES_OF_MANY, _SCRIPTS_OF_MANY = ("page.css", "classes.css"), ("sort.js", "scroll.js")
 _IN_THE_TITLE = 120  # characters
+
+_Section = tuple[str, str, Sequence[Markup | None]]  # id, heading, contents
 
 
 def write_report(
@@ -101,8 +106,9 @@ def page(evidence: Evidence, title: str) -> str:
             ),
         ),
     ]
-    style = _resource("page.css")
-    script = Markup("\n".join(map(_resource, _SCRIPTS)))
+    two = evidence.n_classes == 2
+    style = Markup("\n".join(map(_resource, _STYLES if two else _STYLES_OF_MANY)))
+    script = Markup("\n".join(map(_resource, _SCRIPTS if two else _SCRIPTS_OF_MANY)))
     head = [
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
@@ -118,24 +124,21 @@ def page(evidence: Evidence, title: str) -> str:
     return f"<!doctype html>\n{html}\n"
 
 
-def _sections(evidence: Evidence) -> list[tuple[str, str, Sequence[Markup | None]]]:
-    """(id, heading, contents) of each section."""
+def _sections(evidence: Evidence) -> list[_Section]:
+    """All sections, in order."""
     fitted = training.training_figures(evidence)
+    two = evidence.n_classes == 2
     return [
         ("scores", "Scores", [summary.score_table(evidence)]),
-        (
-            "probabilities",
-            "Do the probabilities mean what they say?",
-            [_grid(calibration.reliability_diagram(evidence), calibration.histogram(evidence))],
-        ),
-        ("decisions", "What a threshold does", [decisions.confusion(evidence)]),
-        ("ranking", "How well rows are ranked", ranking.ranking(evidence)),
+        *(_for_two(evidence) if two else _for_many(evidence)),
         (
             "doubt",
             "What the model does not know",
             [
+                None if two else element("p", doubt.DOUBT_ABOUT_MANY, class_="note"),
                 _grid(doubt.variance_by_distance(evidence), doubt.errors_by_variance(evidence)),
                 doubt.least_known(evidence),
+                None if two else doubt.least_decided(evidence),
                 doubt.confidently_wrong(evidence),
             ],
         ),
@@ -147,7 +150,7 @@ def _sections(evidence: Evidence) -> list[tuple[str, str, Sequence[Markup | None
                 _grid(importance.importance_bars(evidence), surface.decision_surface(evidence)),
                 importance.importance_table(evidence),
                 element("h3", "What the columns that matter most do"),
-                element("p", effects.NOTE, class_="note"),
+                element("p", effects.NOTE if two else effects.NOTE_OF_MANY, class_="note"),
                 _grid(*effects.effect_figures(evidence)),
                 importance.kernel_detail(evidence),
             ],
@@ -158,6 +161,45 @@ def _sections(evidence: Evidence) -> list[tuple[str, str, Sequence[Markup | None
             [training.training_sentence(evidence), *([_grid(*fitted)] if fitted else [])],
         ),
         ("card", "Model card", card.model_card(evidence)),
+    ]
+
+
+def _for_two(evidence: Evidence) -> list[_Section]:
+    return [
+        (
+            "probabilities",
+            "Do the probabilities mean what they say?",
+            [_grid(calibration.reliability_diagram(evidence), calibration.histogram(evidence))],
+        ),
+        ("decisions", "What a threshold does", [decisions.confusion(evidence)]),
+        ("ranking", "How well rows are ranked", ranking.ranking(evidence)),
+    ]
+
+
+def _for_many(evidence: Evidence) -> list[_Section]:
+    together = calibration.reliability_diagram(evidence)
+    drawn = calibration.diagrams_of_classes(evidence)
+    all_of_them = len(drawn) == evidence.n_classes
+    return [
+        (
+            "confusion",
+            "Which classes are taken for which",
+            [
+                confusion.leading_sentence(evidence),
+                confusion.matrix(evidence),
+                confusion.most_confused(evidence),
+            ],
+        ),
+        (
+            "probabilities",
+            "Do the probabilities mean what they say?",
+            [
+                _grid(together, calibration.histogram_of_answers(evidence)),
+                calibration.table_of_classes(evidence),
+                element("h3", "Each class" if all_of_them else "The most frequent classes"),
+                _grid(*drawn),
+            ],
+        ),
     ]
 
 

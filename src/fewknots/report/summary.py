@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from ..scoring import SCORES, intervals, scores
-from .card import SCORE_HEADINGS, held_by
+import numpy as np
+
+from .card import SCORE_HEADINGS, held_by, likelihood_in_a_word, rules_for, scores_of_model
 from .evidence import Evidence
 from .labels import IN_A_SENTENCE, label
 from .markup import Markup, element, join
@@ -21,41 +22,48 @@ _MEANING = (
     "and observed shares, in ten bins. Less is better, except for AUC. Below each score: a 95 % "
     "interval, from drawing the rows anew."
 )
+_MEANING_OF_MANY = (
+    "NLP: mean negative log probability of what came true, in nats a row. Brier: squared "
+    "difference between probability and outcome, summed over the classes. Error: share of rows "
+    "whose most probable class is not theirs. Calibration error: mean distance between predicted "
+    "and observed shares of a class, in ten bins; the mean over all classes. Less is better. Below "
+    "each score: a 95 % interval, from drawing the rows anew."
+)
 
 
 def task(evidence: Evidence) -> Markup:
     """One sentence: target, number of columns and rows, and the model."""
     target = evidence.about.get("target")
     what = "the label" if target is None else element("b", label(target, IN_A_SENTENCE))
-    negative, positive = (
-        element("b", label(name, IN_A_SENTENCE)) for name in evidence.classifier.classes_
-    )
+    names = [element("b", label(name, IN_A_SENTENCE)) for name in evidence.classifier.classes_]
     classifier = evidence.classifier
+    if evidence.n_classes == 2:
+        asked = ["Whether ", what, " is ", names[1], " rather than ", names[0]]
+        frequent, before = 1, "of them "
+    else:
+        asked = [f"Which of {evidence.n_classes} classes ", what, " is"]
+        frequent, before = int(evidence.counts.argmax()), "of them of the most frequent class, "
     return element(
         "p",
-        "Whether ",
-        what,
-        " is ",
-        positive,
-        " rather than ",
-        negative,
+        *asked,
         f", predicted from {counted(len(evidence.inputs), 'column')} and checked on "
-        f"{counted(len(evidence.y), 'row')}, {percent(float(evidence.y.mean()))} of them ",
-        positive,
+        f"{counted(len(evidence.y), 'row')}, "
+        f"{percent(evidence.counts[frequent] / len(evidence.y))} {before}",
+        names[frequent],
         f". {evidence.checked_on} The model is a Gaussian process held by {held_by(classifier)}",
         _learned_from(evidence),
-        f" ({classifier.method_}, {classifier._likelihood.link} link).",
+        f" ({classifier.method_}, {likelihood_in_a_word(classifier)}).",
         class_="task",
     )
 
 
 def verdict(evidence: Evidence) -> Markup:
     """Key numbers, and a sentence that compares the model with the best baseline."""
-    found = scores(evidence.p, evidence.y, evidence.log_p)
+    found = scores_of_model(evidence)
     tiles = [
         (percent(1.0 - (found["error"] or 0.0)), "right answers"),
         (short(found["nlp"], 3), "NLP, nats a row"),
-        (short(found["auc"], 3), "AUC"),
+        (short(found["auc"], 3), "AUC") if "auc" in found else (short(found["brier"], 3), "Brier"),
         (short(found["ece"], 2), "calibration error"),
     ]
     drawn = [element("div", element("b", value), element("span", name)) for value, name in tiles]
@@ -63,19 +71,22 @@ def verdict(evidence: Evidence) -> Markup:
 
 
 def score_table(evidence: Evidence) -> Markup:
-    """Five scores with intervals: the model's, and the baselines' on the same rows."""
+    """All scores with intervals: the model's, and the baselines' on the same rows."""
     affordable = _RESAMPLED_ROWS // len(evidence.y)
     resamples = min(max(affordable, _FEWEST_RESAMPLES), _MOST_RESAMPLES)
-    predictors: dict[str, tuple[Any, Any]] = {MODEL: (evidence.p, evidence.log_p)}
+    rules = rules_for(evidence)
+    own = evidence.p if evidence.n_classes == 2 else np.exp(evidence.log_p)
+    predictors: dict[str, tuple[Any, Any]] = {MODEL: (own, evidence.log_p)}
     predictors |= {name: (p, None) for name, p in evidence.baselines.items()}
     rows = []
     for name, (p, log_p) in predictors.items():
-        found = scores(p, evidence.y, log_p)
-        around = intervals(p, evidence.y, resamples=resamples, log_p=log_p)
-        rows.append([name, *(_entry(found[key], around[key]) for key in SCORES)])
-    header = ["Predictor", *SCORE_HEADINGS]
+        found = rules.scores(p, evidence.y, log_p)
+        around = rules.intervals(p, evidence.y, resamples=resamples, log_p=log_p)
+        rows.append([name, *(_entry(found[key], around[key]) for key in rules.SCORES)])
+    header = ["Predictor", *(SCORE_HEADINGS[key] for key in rules.SCORES)]
+    meaning = _MEANING if evidence.n_classes == 2 else _MEANING_OF_MANY
     return join(
-        [table("Scores on the checked rows", header, rows), element("p", _MEANING, class_="note")]
+        [table("Scores on the checked rows", header, rows), element("p", meaning, class_="note")]
     )
 
 

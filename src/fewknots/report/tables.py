@@ -39,12 +39,12 @@ def table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) ->
     return boxed(caption, element("thead", element("tr", *head)), element("tbody", *body))
 
 
-def boxed(caption: str, *parts: Markup) -> Markup:
-    """A table in a box that scrolls sideways if the page is too narrow."""
+def boxed(caption: str, *parts: Markup, kind: str | None = None) -> Markup:
+    """A table in a box that scrolls sideways if the page is too narrow; `kind`: a CSS class."""
     box = element(
         "div",
         element("table", element("caption", caption), *parts),
-        class_="scroll",
+        class_="scroll" if kind is None else f"scroll {kind}",
         tabindex="0",  # so that the arrow keys can scroll it
         role="region",
         aria_label=caption,
