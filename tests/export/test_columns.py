@@ -84,9 +84,7 @@ def test_three_classes(model, dtype, tmp_path):
     options = {"n_inducing": 15, "learn_inducing": False, "tol": 1e-2, "random_state": 0}
     classifier = GPClassifier(**options).fit(X, carrier)
     to_onnx(classifier, tmp_path / "m.onnx", dtype=dtype, recipe=model.recipe)
-    session = onnxruntime.InferenceSession(
-        tmp_path / "m.onnx", providers=["CPUExecutionProvider"]
-    )
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
     found, labels = session.run(["probabilities", "label"], inputs(model, table))
     wanted = classifier.predict_proba(X)
     assert np.abs(found - wanted).max() < TOLERANCE[dtype]

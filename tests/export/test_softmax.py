@@ -34,7 +34,7 @@ def in_onnxruntime(mean, variance, dtype):
 def rows(n=120):
     """Three sectors of a plane, with some noise."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 2)) + [3.0, -2.0]
+    X = np.array([3.0, -2.0]) + rng.normal(size=(n, 2))
     angle = np.arctan2(X[:, 1] + 2.0, X[:, 0] - 3.0) + 0.3 * rng.normal(size=n)
     return X, ((angle + np.pi) // (2.0 * np.pi / 3.0)).astype(int) % 3
 
@@ -85,31 +85,31 @@ def test_far_outside_it_is_still_a_probability(dtype):
 @pytest.mark.parametrize("kernel", ["rbf", "matern32 * linear + constant"])
 def test_three_classes(kernel, tmp_path):
     X, y = rows()
-    classifier = quick(kernel).fit(X, NAMES[y])
+    classifier = quick(kernel, learn_kernel=False).fit(X, NAMES[y])
     for dtype, tolerance in TOLERANCE.items():
         assert compare(classifier, places(X), tmp_path / "m.onnx", dtype) < tolerance
 
 
 @pytest.mark.parametrize("n_classes", [10, 26])
 def test_many_classes(n_classes, tmp_path):
-    """A certain model: what it knows of its rows is far from the prior of far rows."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(300, 3))
-    y = np.argmax(X @ rng.normal(size=(3, n_classes)), axis=1)
-    classifier = quick(RBF(2.0, 100.0) + Constant(0.1), learn_kernel=False, n_inducing=40)
-    classifier.fit(X, y)
+    X = np.random.default_rng(1).normal(size=(130, 3))
+    y = np.arange(130) % n_classes
+    classifier = quick(RBF(1.0, 4.0) + Constant(0.1), learn_kernel=False).fit(X, y)
     for dtype, tolerance in TOLERANCE.items():
         assert compare(classifier, places(X), tmp_path / "m.onnx", dtype) < tolerance
 
 
 def test_the_softmax_of_two_classes(moons, tmp_path):
     X, y = moons
-    classifier = quick(likelihood="softmax").fit(X, y)
-    for dtype, tolerance in TOLERANCE.items():
-        assert compare(classifier, places(X), tmp_path / "m.onnx", dtype) < tolerance
+    classifier = quick(likelihood="softmax", learn_kernel=False).fit(X, y)
+    classifier.to_onnx(tmp_path / "m.onnx", dtype="float64")
+    found, labels = session(tmp_path / "m.onnx").run(["probabilities", "label"], {"X": X})
+    wanted = classifier.predict_proba(X)
+    np.testing.assert_allclose(found, wanted, atol=1e-10)
+    np.testing.assert_array_equal(labels, np.argmax(wanted, axis=1))
 
 
-@pytest.mark.parametrize("labels", [NAMES, [-3, 7, 2**40], [1.5, 2.0, 3.0]], ids=str)
+@pytest.mark.parametrize("labels", [NAMES, [-3, 7, 2**40], [1.0, 2.0, 3.0]], ids=str)
 def test_labels(labels, tmp_path):
     X, y = rows()
     classifier = quick(learn_kernel=False).fit(X, np.asarray(labels)[y])

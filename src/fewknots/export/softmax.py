@@ -32,7 +32,8 @@ has no chance, and a larger m_c, with the last of its tail at s₀, changes noth
 lies within s₀ ± W if W = reach σ + below + tail, with the largest σ of the row.
 
 The numbers of frequencies and steps are those of the row that needs most. That is some 180 and 90,
-more if variances of one row are very different: at most 1024, enough for 0 beside 200 in float64.
+more if variances of one row are very different: at most 1024, enough for 0 beside 100 in float64.
+Beside larger ones small variances are made larger (`_least_sd`), which changes p by at most 1e-3.
 """
 
 import math
@@ -45,7 +46,7 @@ from .graph import Tensor, cos, exp, horner, joined, log, sin, sqrt, square, whe
 # E for two dtypes of the results, to which log C is added: the errors of C functions add up.
 _NATS = {np.dtype(np.float64): 26.5, np.dtype(np.float32): 14.0}
 _MOST = 1024  # frequencies, and steps
-_STEP_PER_SD = 4.5  # divided by E
+_STEP_PER_SD = 4.5  # times E: what π² is for σ = 0
 _LEAST = 1e-30  # F below is rounding
 _PHASE_DEGREE = 30
 
@@ -55,13 +56,15 @@ def expected_softmax(mean: Tensor, variance: Tensor, n_classes: int, dtype: np.d
     E = _NATS[dtype] + math.log(n_classes)
     reach, below = math.sqrt(2.0 * E), math.log(E)
     sd = sqrt(variance)
-    widest, narrowest = sd.largest(axis=1), -(-sd).largest(axis=1)
+    widest = sd.largest(axis=1)
     W = reach * widest + below + _tail(widest, E)
+    sd = sd.maximum(_least_sd(W, E))
+    variance, narrowest = square(sd), -(-sd).largest(axis=1)
     start = (mean - reach * sd).largest(axis=1) - below
     ahead = (mean - start).maximum(-_tail(sd, E))
     last = 2.0 * E / (0.5 * math.pi + sqrt(2.0 * E * square(narrowest) + 0.25 * math.pi**2))
     K = _most_of_any_row(last * W / math.pi)
-    S = _most_of_any_row(W / (math.pi**2 / E + _STEP_PER_SD / E * narrowest))
+    S = _most_of_any_row(W * E / (math.pi**2 + _STEP_PER_SD * narrowest))
     k, i = _numbers(1.0, K), _numbers(0.0, S)
     waves = _waves(ahead, variance, k * math.pi / W, E)
     density, distribution = _at_steps(waves, k.unsqueezed(1), i / S)
@@ -75,6 +78,13 @@ def _tail(sd: Tensor, E: float) -> Tensor:
     """How far above its mean f + noise can be."""
     tilted = sd.minimum(math.sqrt(2.0 * E))
     return E + tilted * (sd - 0.5 * tilted)
+
+
+def _least_sd(W: Tensor, E: float) -> Tensor:
+    """The σ for which `_MOST` frequencies and steps are enough; 0 but for the widest rows."""
+    last = math.pi * _MOST / W
+    squared = (2.0 * E - math.pi * last) / square(last)
+    return sqrt(squared.maximum(0.0)).maximum((W * (E / _MOST) - math.pi**2) / _STEP_PER_SD)
 
 
 def _waves(ahead: Tensor, variance: Tensor, frequency: Tensor, E: float) -> Tensor:
@@ -104,7 +114,7 @@ def _phase(frequency: Tensor, largest: float) -> Tensor:
     coefficients = np.polynomial.chebyshev.chebinterpolate(remainder, _PHASE_DEGREE)
     w = frequency.minimum(largest)  # beyond, the size is nothing
     t = w * (2.0 / end) / (w + 3.0) - 1.0
-    fitted = horner(np.polynomial.chebyshev.cheb2poly(coefficients), t)
+    fitted = horner(np.polynomial.chebyshev.cheb2poly(coefficients).tolist(), t)
     return -(fitted + stirling(w, log))
 
 
