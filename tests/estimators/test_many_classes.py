@@ -178,8 +178,6 @@ def test_what_is_for_two_classes_says_so(fitted, tmp_path):
     X, y = rows(30)
     with pytest.raises(ValueError, match="likelihood='logit' is for two classes, and y holds 3"):
         quick(likelihood="logit").fit(X, y)
-    with pytest.raises(ValueError, match="two classes"):
-        fitted.to_onnx(tmp_path / "m.onnx")
 
 
 def test_a_warm_start_with_other_classes_is_refused():

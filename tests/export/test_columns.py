@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 
 from fewknots import GPClassifier
+from fewknots.data.iterator_source import arrow_table
+from fewknots.data.sources import Place
+from fewknots.export import to_onnx
 from fewknots.tables.fit import RunOptions, Task, fit_files
 
 from ..flights_table import flights
@@ -71,6 +74,21 @@ def test_every_kind_of_column(model, dtype, tmp_path):
     wanted = model.predict_proba(table)
     assert np.abs(found - wanted).max() < TOLERANCE[dtype]
     assert labels.tolist() == np.where(wanted[:, 1] > wanted[:, 0], "yes", "no").tolist()
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_three_classes(model, dtype, tmp_path):
+    table = with_gaps()
+    X = model.recipe.encode(arrow_table(table), Place("the table"))
+    carrier = table["carrier"].where(table["carrier"].isin(["AA", "DL"]), "other")
+    options = {"n_inducing": 15, "learn_inducing": False, "tol": 1e-2, "random_state": 0}
+    classifier = GPClassifier(**options).fit(X, carrier)
+    to_onnx(classifier, tmp_path / "m.onnx", dtype=dtype, recipe=model.recipe)
+    session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
+    found, labels = session.run(["probabilities", "label"], inputs(model, table))
+    wanted = classifier.predict_proba(X)
+    assert np.abs(found - wanted).max() < TOLERANCE[dtype]
+    assert labels.tolist() == classifier.predict(X).tolist()
 
 
 def test_a_level_that_is_new(model, tmp_path):

@@ -324,9 +324,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
         """Write the fitted model as an ONNX graph, for programs without Python or JAX.
 
-        Input "X" (rows, features), outputs "probabilities" (rows, 2) and "label"; docs/serving.md
-        shows a server. Probabilities agree with `predict_proba` to 1e-5, with dtype="float64" to
-        1e-10. Needs onnx, the extra `onnx`: `pip install '.[onnx]'` in the checkout.
+        Input "X" (rows, features), outputs "probabilities" (rows, classes) and "label";
+        docs/serving.md shows a server. Probabilities agree with `predict_proba` to 1e-5, with
+        dtype="float64" to 1e-10. Needs onnx, the extra `onnx`: `pip install '.[onnx]'` in the
+        checkout.
         """
         to_onnx(self, path, dtype=dtype)
 

@@ -1,13 +1,15 @@
 r"""A fitted classifier as one ONNX graph: rows in the user's units to probabilities and labels.
 
-    X ──► (x - mean)/scale ──► k(x, Z), k(x, x) ──► μ, σ² ──► link ──► probabilities N×2, label N
+    X ──► (x - mean)/scale ──► k(x, Z), k(x, x) ──► μ, σ² ──► link ──► probabilities N×C, label N
 
-The number of rows is free. Each array is stored once. Only Z (M×D) and the projection (M×M) are
-large, and these are stored in the requested dtype. Arithmetic is in float64, except for the largest
-product of a float32 model, if the rounding is harmless (`_dtype_of_product`).
+The number of rows is free. Each array is stored once. Only Z (M×D) and the projections (M×M, for
+each latent function) are large, and these are stored in the requested dtype. Arithmetic is in
+float64, except for the largest product of a float32 model, if the rounding is harmless
+(`_dtype_of_product`).
 
-The link takes a few hundred operations per row, against M² for the posterior, so float32 models
-compute it in float64 too. It repeats `likelihoods/bernoulli.py`: see there for the formulas.
+The link of two classes takes a few hundred operations per row, against M² for the posterior, so
+float32 models compute it in float64 too. It repeats `likelihoods/bernoulli.py`: see there for the
+formulas. More classes are in `softmax.py`.
 """
 
 import json
@@ -22,7 +24,7 @@ from ..data.standardise import Standardiser
 from ..files.container import replacing
 from ..inference.method import Capabilities
 from ..kernels import Kernel
-from ..likelihoods import Bernoulli
+from ..likelihoods import Bernoulli, Likelihood, Softmax
 from ..numerics.normal import ERFCX_CENTRE, ERFCX_COEFFICIENTS
 from ..numerics.precision import computing_in
 from ..numerics.quadrature import (
@@ -37,8 +39,21 @@ from ..numerics.quadrature import (
 )
 from ..posterior import GaussianPosterior, MixturePosterior
 from ..version import __version__
-from .graph import Graph, Tensor, absolute, exp, log, side_by_side, sign, sqrt, square, where
+from .graph import (
+    Graph,
+    Tensor,
+    absolute,
+    exp,
+    horner,
+    log,
+    side_by_side,
+    sign,
+    sqrt,
+    square,
+    where,
+)
 from .kernels import Inputs, check_hooks
+from .softmax import expected_softmax
 
 if TYPE_CHECKING:
     from ..tables.recipe import Recipe
@@ -60,7 +75,7 @@ class FittedClassifier(Protocol):
     posterior_: Any  # a Gaussian or a mixture of Gaussians can be exported
     _standardiser: Standardiser
     _method: type[Capabilities]
-    _likelihood: Bernoulli
+    _likelihood: Likelihood
 
 
 def write(
@@ -75,10 +90,10 @@ def write(
             f"method={classifier.method_!r} looks up neighbours among its rows, which is no ONNX "
             "graph. Export a fit by method='sparse_kl', or serve this one with fewknots."
         )
-    if not isinstance(classifier._likelihood, Bernoulli):
-        raise ValueError(
-            f"ONNX graphs are for two classes and a probit or logit link so far, and this is a "
-            f"softmax of {len(classifier.classes_)} classes. Serve it with fewknots."
+    if not isinstance(classifier._likelihood, Bernoulli | Softmax):
+        raise TypeError(
+            f"ONNX graphs are for the links probit, logit and softmax, not for "
+            f"{type(classifier._likelihood).__name__}. Serve this model with fewknots."
         )
     graph = Graph()
     if recipe is None:
@@ -96,77 +111,90 @@ def add_classifier(graph: Graph, classifier: FittedClassifier, X: Tensor, dtype:
     """Everything after the inputs: X is N×D in the user's units, in float64."""
     standardiser = classifier._standardiser
     standardised = (X - standardiser.mean[None, :]) / standardiser.scale[None, :]
-    both = probabilities(
-        classifier._likelihood.link, *_marginals(classifier.posterior_, standardised, dtype)
-    )
-    # For a mixture, average the probabilities of its Gaussians; otherwise there is one column.
-    negative, positive = (p.mean(axis=1) for p in both)
-    graph.output("probabilities", side_by_side(negative, positive).cast(dtype), ROWS, 2)
-    graph.output("label", _labels(graph, classifier.classes_, positive > negative), ROWS)
+    latent = _marginals(classifier.posterior_, standardised, dtype)
+    likelihood, n_classes = classifier._likelihood, len(classifier.classes_)
+    if isinstance(likelihood, Bernoulli):
+        # For a mixture, average the probabilities of its Gaussians; otherwise there is one column.
+        negative, positive = (p.mean(axis=1) for p in probabilities(likelihood.link, *latent))
+        each = side_by_side(negative, positive)
+    else:
+        each = expected_softmax(*latent, n_classes, dtype)
+    graph.output("probabilities", each.cast(dtype), ROWS, n_classes)
+    if isinstance(likelihood, Bernoulli):
+        larger = (positive > negative).cast(np.int64)
+        code = graph.apply("Squeeze", larger, graph.array([1], np.int64))
+    else:
+        code = graph.apply("ArgMax", each, dtype=np.int64, axis=1, keepdims=0)
+    names = graph.array(_classes(classifier.classes_))
+    graph.output("label", graph.apply("Gather", names, code, axis=0), ROWS)
 
 
 def _marginals(
     posterior: GaussianPosterior | MixturePosterior, X: Tensor, dtype: np.dtype
 ) -> tuple[Tensor, Tensor]:
-    """Means (a column for each Gaussian of a mixture) and variances (a column) of f.
+    """Means and variances of f: a column for each latent function.
 
-    With w = Tᵀ mean and B = √|shrink| T, which is posterior.py's arithmetic in another order:
+    A mixture has one latent function, a column of means for each of its Gaussians and one column of
+    variances. With w = Tᵀ mean and B = √|shrink| T, posterior.py's arithmetic in another order:
 
         μ(x) = k(x, Z) w,     σ²(x) = k(x, x) - Σ_i ± (B k(Z, x))_i².
     """
     check_hooks(posterior.kernel, posterior.points)
     arrays = {name: array.astype(np.float64) for name, array in posterior.arrays().items()}
-    shrink, projection = arrays["shrink"][0], arrays["projection"][0]  # two classes: L = 1
-    means = arrays["means"][:, 0] if isinstance(posterior, MixturePosterior) else arrays["mean"]
-    w = (means @ projection).T
-    B = np.sqrt(np.abs(shrink))[:, None] * projection
+    shrink, projection = arrays["shrink"], arrays["projection"]
+    means = arrays["means" if isinstance(posterior, MixturePosterior) else "mean"]
+    w = np.hstack(
+        [(np.atleast_2d(means[..., latent, :]) @ T).T for latent, T in enumerate(projection)]
+    )
+    held = [
+        (np.sqrt(np.abs(one))[:, None] * T, np.sign(one)[:, None])
+        for one, T in zip(shrink, projection, strict=True)
+    ]
     graph = X.graph
     centre = arrays["points"].mean(axis=0, keepdims=True)
     Z = graph.array(arrays["points"] - centre, dtype).cast(np.float64)
     inputs = Inputs(X, Z, centre, posterior.points.shape, exact=dtype == np.float64)
     k = posterior.kernel.onnx_covariance(inputs)
-    signs = np.sign(shrink)[:, None]
-    product = _dtype_of_product(posterior, B, signs, dtype)
-    b = k.cast(product) @ graph.array(B.T, dtype).cast(product)
-    explained = (square(b) @ signs).cast(np.float64)
+    product = _dtype_of_product(posterior, held, dtype)
+    rounded = k.cast(product)
+    columns = []
+    for B, signs in held:
+        b = rounded @ graph.array(B.T, dtype).cast(product)
+        columns.append((square(b) @ signs).cast(np.float64))
+    explained = columns[0] if len(columns) == 1 else side_by_side(*columns)
     return k @ w, (posterior.kernel.onnx_diagonal(inputs) - explained).maximum(0.0)
 
 
 def _dtype_of_product(
     posterior: GaussianPosterior | MixturePosterior,
-    B: Float[np.ndarray, "M M"],
-    signs: Float[np.ndarray, "M 1"],
+    held: list[tuple[Float[np.ndarray, "M M"], Float[np.ndarray, "M 1"]]],
     dtype: np.dtype,
 ) -> np.dtype:
-    """The dtype for the only large product, which takes M² operations per row.
+    """The dtype for the only large products, which take M² operations per row.
 
     σ² is a small difference of two large numbers, so it contains their whole rounding error. The
     error of float32 is measured at the points; an error δ of σ² changes Φ(μ/√(1 + σ²)) by at most
-    max|zφ(z)|/2 · δ/(1 + σ²).
+    max|zφ(z)|/2 · δ/(1 + σ²), and E[softmax] by no more.
     """
     Z = posterior.points.astype(np.float64)
     with computing_in(np.dtype(np.float64)):
         k, variance = (
             np.asarray(f) for f in (posterior.kernel(Z, Z), posterior.kernel.diagonal(Z))
         )
-    exact = np.square(k @ B.T) @ signs
-    rounded = np.square(k.astype(dtype) @ B.T.astype(dtype)) @ signs.astype(dtype)
-    shift = np.abs(rounded - exact) / (1.0 + np.maximum(variance[:, None] - exact, 0.0))
-    return dtype if 0.121 * shift.max() <= _MOST_ROUNDED else np.dtype(np.float64)
-
-
-def _labels(graph: Graph, classes: np.ndarray, positive: Tensor) -> Tensor:
-    """The more probable class of each row."""
-    classes = _classes(classes)
-    chosen = graph.apply("Squeeze", positive.cast(np.int64), graph.array([1], np.int64))
-    return graph.apply("Gather", graph.array(classes), chosen, axis=0)
+    for B, signs in held:
+        exact = np.square(k @ B.T) @ signs
+        rounded = np.square(k.astype(dtype) @ B.T.astype(dtype)) @ signs.astype(dtype)
+        shift = np.abs(rounded - exact) / (1.0 + np.maximum(variance[:, None] - exact, 0.0))
+        if 0.121 * shift.max() > _MOST_ROUNDED:
+            return np.dtype(np.float64)
+    return dtype
 
 
 def _classes(classes: np.ndarray) -> np.ndarray:
     """The labels in a type that ONNX has; dates, and integers above int64, as text."""
     if classes.dtype.kind == "b":
         return classes
-    if classes.dtype.kind in "iu" and classes[1] <= np.iinfo(np.int64).max:
+    if classes.dtype.kind in "iu" and classes[-1] <= np.iinfo(np.int64).max:
         return classes.astype(np.int64)
     return classes.astype(np.float64 if classes.dtype.kind == "f" else str)
 
@@ -177,7 +205,7 @@ def _content(graph: Graph, classifier: FittedClassifier) -> bytes:
         "classes": json.dumps(_classes(classifier.classes_).tolist()),
         "features": json.dumps(None if names is None else list(names)),
         "kernel": repr(classifier.kernel_),
-        "likelihood": classifier._likelihood.link,
+        "likelihood": getattr(classifier._likelihood, "link", "softmax"),
     }
     return graph.content("fewknots", ("fewknots", __version__), metadata)
 
@@ -193,9 +221,7 @@ def _normal_tails(z: Tensor) -> tuple[Tensor, Tensor]:
     """1 - Φ(z) and Φ(z), each with all digits: onnxruntime's own Erf has only seven."""
     t = absolute(z) * math.sqrt(0.5)
     p = (t - ERFCX_CENTRE) / (t + ERFCX_CENTRE)
-    total = p * ERFCX_COEFFICIENTS[-1] + ERFCX_COEFFICIENTS[-2]
-    for coefficient in reversed(ERFCX_COEFFICIENTS[:-2]):
-        total = total * p + coefficient
+    total = horner(ERFCX_COEFFICIENTS, p)
     smaller = 0.5 * exp(-0.5 * square(z)) * total / (1.0 + 2.0 * t)
     positive = z > 0.0
     return where(positive, smaller, 1.0 - smaller), where(positive, 1.0 - smaller, smaller)

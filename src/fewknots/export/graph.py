@@ -9,7 +9,7 @@ onnxruntime has every operation used here in float32 and float64, and all of the
 operator set 17, of 2022.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -193,9 +193,15 @@ class Tensor:
         """The mean over one axis, which is kept with length 1."""
         return self.graph.apply("ReduceMean", self, axes=[axis], keepdims=1)
 
-    def largest(self) -> "Tensor":
-        """The largest of all values, a scalar."""
-        return self.graph.apply("ReduceMax", self, keepdims=0)
+    def largest(self, axis: int | None = None) -> "Tensor":
+        """The largest of all values, a scalar, or along an axis, which is kept with length 1."""
+        if axis is None:
+            return self.graph.apply("ReduceMax", self, keepdims=0)
+        return self.graph.apply("ReduceMax", self, axes=[axis], keepdims=1)
+
+    def unsqueezed(self, axis: int) -> "Tensor":
+        """The same values with one more axis, of length 1."""
+        return self.graph.apply("Unsqueeze", self, self.graph.array([axis], np.int64))
 
     def applied(self, operator: str) -> "Tensor":
         """The result of an elementwise operation, given by its ONNX name: "Exp", "Sqrt"."""
@@ -219,6 +225,7 @@ def _elementwise(operator: str) -> Callable[[Tensor], Tensor]:
 
 
 exp, log, sqrt, absolute, sign = map(_elementwise, ("Exp", "Log", "Sqrt", "Abs", "Sign"))
+sin, cos = map(_elementwise, ("Sin", "Cos"))
 
 
 def square(x: Tensor) -> Tensor:
@@ -226,14 +233,27 @@ def square(x: Tensor) -> Tensor:
     return x * x
 
 
+def horner(coefficients: Sequence[float], x: Tensor) -> Tensor:
+    """c₀ + c₁x + c₂x² + ..., of degree two at least."""
+    total = x * coefficients[-1] + coefficients[-2]
+    for coefficient in reversed(coefficients[:-2]):
+        total = total * x + coefficient
+    return total
+
+
 def where(condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
     """`yes` where the condition holds, else `no`."""
     return condition.graph.apply("Where", condition, yes, no, dtype=yes.dtype)
 
 
+def joined(*parts: Tensor, axis: int) -> Tensor:
+    """Arrays joined along an axis."""
+    return parts[0].graph.apply("Concat", *parts, axis=axis)
+
+
 def side_by_side(*columns: Tensor) -> Tensor:
     """Columns joined to a matrix."""
-    return columns[0].graph.apply("Concat", *columns, axis=1)
+    return joined(*columns, axis=1)
 
 
 def element_type(dtype: np.dtype) -> int:
