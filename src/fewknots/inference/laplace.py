@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 
+from .free_shift import FreeShiftPrior
 from .method import Evaluated, HeldByRows, OverRows, likelihood_gradient, without_jitter
 from .natural_gradient import solve_sites
 from .priors import FullPrior
@@ -40,32 +41,36 @@ class Laplace(OverRows):
     name = "laplace"
     is_bound = False
     weights = "any"
+    several_latent = "shift_invariant"
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         prior, pullback = FullPrior.over(kernel, rows.X)
-        found = solve_sites(prior, Mode(likelihood), rows, memory, *budget)
+        rule, coupled = Mode(likelihood), likelihood.n_latent > 1
+        prior = FreeShiftPrior(prior.covariance) if coupled else prior
+        found = solve_sites(prior, rule, rows, memory, *budget)
         sites, belief = found.sites, found.belief
         evidence = found.objective - 0.5 * belief.log_det
-        precision, variance = sites.precision[0], belief.variance[0]
-        slope = sites.linear[0] - precision * belief.mean[0]
-        bend = rows.weights * likelihood.at(rows.y, belief.mean).curvature_slope[0]
+        variance, at_fixed_mode = prior.spread(belief, sites)
+        slope = sites.linear - sites.precision * belief.mean
+        bend = rows.weights * rule.at(rows.y, belief.mean).curvature_slope
         s = -0.5 * variance * bend
-        covariance_s = prior.posterior_covariance(belief)[0] @ s
-        t = s - precision * covariance_s
-        through_mode = 0.5 * (jnp.outer(t, slope) + jnp.outer(slope, t))
+        s = prior.felt(s, sites) if coupled else s
+        covariance_s = prior.covariance_times(belief, s)
+        t = s - sites.precision * covariance_s
+        through_mode = 0.5 * (t.T @ slope + slope.T @ t)
 
         def of_likelihood(likelihood):
-            at = likelihood.at(jnp.asarray(rows.y), belief.mean)
-            terms = at.log_prob - 0.5 * variance * at.curvature[0] + covariance_s * at.slope[0]
-            return rows.weights @ terms
+            at = Mode(likelihood).at(jnp.asarray(rows.y), belief.mean)
+            terms = covariance_s * at.slope - 0.5 * variance * at.curvature
+            return rows.weights @ (at.log_prob + jnp.sum(terms, axis=0))
 
         return Evaluated(
             evidence,
-            pullback(prior.cotangent(belief, sites) + through_mode),
+            pullback(at_fixed_mode + through_mode),
             None,
             likelihood_gradient(likelihood, of_likelihood),
             sites,
-            HeldByRows.of(belief.gaussian),
+            belief.gaussian if coupled else HeldByRows.of(belief.gaussian),
             *without_jitter(evidence),
             found.solved,
         )

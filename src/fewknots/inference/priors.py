@@ -159,6 +159,16 @@ class FullPrior(NamedTuple):
         V = projection(belief.gaussian) @ self.covariance
         return self.covariance - V.mT @ V
 
+    def spread(
+        self, belief: Belief, sites: Sites
+    ) -> tuple[Float[Array, "L N"], Float[Array, "N N"]]:
+        """Variances at the rows and the derivative for K."""
+        return belief.variance, self.cotangent(belief, sites)
+
+    def covariance_times(self, belief: Belief, vector: Float[Array, "L N"]) -> Float[Array, "L N"]:
+        """Σ vector."""
+        return times(self.posterior_covariance(belief), vector)
+
     def start_sweep(self, belief: Belief) -> Running:
         """F's posterior, as mean and covariance."""
         return Running(belief.mean[0], self.posterior_covariance(belief)[0])

@@ -56,6 +56,12 @@ class Softmax(Likelihood):
         spread = p * -jnp.expm1(log_p)
         return Pointwise(log_prob, own - p, spread, spread * (1.0 - 2.0 * p))
 
+    def at_free_shift(self, y: Float[Array, " N"], f: Float[Array, "C N"]) -> Pointwise:
+        """With g = f - u, log p = max_u Σ_c ([y = c] g_c - e^{g_c}) + 1, where e^{g_c} = π_c."""
+        own, log_p = self._own(y), log_softmax(f, axis=0)
+        p = jnp.exp(log_p)
+        return Pointwise(jnp.sum(jnp.where(own, log_p, 0.0), axis=0), own - p, p, p)
+
     def tilted(
         self, y: Float[Array, " N"], mean: Float[Array, "C N"], variance: Float[Array, "C N"]
     ) -> Tilted:
