@@ -131,8 +131,8 @@ def test_two_classes_are_the_logit_of_twice_the_variance():
     spread = covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]
     np.testing.assert_allclose(spread, variance[0], atol=1e-8)
     np.testing.assert_allclose(
-        Softmax(2).log_probabilities(mean, covariance),
-        Bernoulli("logit").log_probabilities(difference, variance),
+        Softmax(2).log_probabilities(jnp.asarray(mean), jnp.asarray(covariance)),
+        Bernoulli("logit").log_probabilities(jnp.asarray(difference), jnp.asarray(variance)),
         atol=1e-8,
     )
 
@@ -141,5 +141,6 @@ def test_without_information_all_classes_are_equal():
     flat = RBF(KERNEL.lengthscale, np.array(1e-12))
     found = evaluated(flat, Softmax(C), CODES)
     assert float(found.evidence) == pytest.approx(-WEIGHTS.sum() * np.log(C), abs=1e-8)
-    log_p = Softmax(C).log_probabilities(*posterior(found, flat).mapped(with_covariance, WHERE))
+    at = map(jnp.asarray, posterior(found, flat).mapped(with_covariance, WHERE))
+    log_p = Softmax(C).log_probabilities(*at)
     np.testing.assert_allclose(log_p, -np.log(C), atol=1e-8)

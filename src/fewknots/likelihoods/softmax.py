@@ -18,6 +18,7 @@ from jax.nn import log_softmax
 from jaxtyping import Array, Bool, Float, Real
 
 from ..numerics.fields import setting
+from ..numerics.coupled_softmax import log_coupled_softmax_mean
 from ..numerics.gumbel import log_softmax_mean, softmax_moments, tilted_softmax
 from .base import Expectations, Likelihood, Pointwise, Tilted
 
@@ -70,10 +71,16 @@ class Softmax(Likelihood):
         return Tilted(found.log_prob, found.slope, -found.second)
 
     def log_probabilities(
-        self, mean: Float[Array, "C N"], variance: Float[Array, "C N"]
+        self,
+        mean: Float[Array, "C N"],
+        variance: Float[Array, "C N"] | Float[Array, "C C N"],
     ) -> tuple[Float[Array, " N"], ...]:
-        """Each is a logarithm from the start, so none underflows to log 0."""
-        return tuple(log_softmax_mean(mean, variance))
+        """Each is a logarithm from the start, so none underflows to log 0.
+
+        Of functions that are not independent, `variance` is their covariance.
+        """
+        coupled = variance.ndim == 3
+        return tuple((log_coupled_softmax_mean if coupled else log_softmax_mean)(mean, variance))
 
     def _own(self, y: Float[Array, " N"]) -> Bool[Array, "C N"]:
         """Which latent function is that of the row's own class."""
