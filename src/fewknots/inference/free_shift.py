@@ -1,4 +1,4 @@
-r"""A prior for several functions of which only differences matter: the softmax, all classes at once.
+r"""A prior for functions of which only differences matter: the softmax, all classes at once.
 
 With π = softmax(f), a row of weight w couples its classes (Rasmussen & Williams, eq. 3.38):
 
@@ -109,9 +109,7 @@ class FreeShiftPrior(NamedTuple):
         R = slope.T @ slope - T.T @ T + through_shift.T @ through_shift
         return jnp.diagonal(K) + variance - jnp.square(per_root), 0.5 * R
 
-    def covariance_times(
-        self, belief: Belief, vector: Float[Array, "C N"]
-    ) -> Float[Array, "C N"]:
+    def covariance_times(self, belief: Belief, vector: Float[Array, "C N"]) -> Float[Array, "C N"]:
         """The posterior covariance of g times a vector whose sum over c is zero."""
         K, (T, _, U) = self.covariance, belief.gaussian
 

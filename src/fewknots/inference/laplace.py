@@ -1,4 +1,4 @@
-r"""Laplace's approximation: a Gaussian at the mode (Rasmussen & Williams, section 3.4).
+r"""Laplace's approximation: a Gaussian at the mode (Rasmussen & Williams, sections 3.4 and 3.5).
 
     log q(y) = log p(y|f̂) - ½ f̂ᵀK⁻¹f̂ - ½ log|I + √W K √W|,   W = -∇∇ log p(y|f̂)
 
@@ -12,15 +12,21 @@ A parameter of the likelihood moves log p and W at f̂, and f̂ itself by Σ ∂
 
     ∂ log p(y|f̂) - ½ Σ_n Σ_nn ∂W_n + (Σs)ᵀ ∂α.
 
-| symbol  | name here            | shape |
-|---------|----------------------|-------|
-| f̂       | belief.mean          | N     |
-| W       | sites.precision      | N     |
-| α       | slope                | N     |
-| s, t    | s, t                 | N, N  |
-| Σ       | posterior_covariance | N×N   |
+A softmax couples its functions, W is no longer diagonal. With a shift u of its own at each row it
+is again (free_shift.py): then f̂ is f̂ - u, W are the sites of f - u, and all of the above holds for
+each function, but for s: as f̂_c moves u moves along (`felt`). What f̂ is shifted by makes no
+difference to the softmax, nor to anything here.
 
-Cost: O(N³) a Newton step.
+| symbol  | name here        | shape    |
+|---------|------------------|----------|
+| f̂       | belief.mean      | L×N      |
+| W       | sites.precision  | L×N      |
+| α       | slope            | L×N      |
+| s, t    | s, t             | L×N, L×N |
+| Σ_nn    | variance         | L×N      |
+| Σs      | covariance_s     | L×N      |
+
+Cost: O(L N³) a Newton step.
 """
 
 from dataclasses import dataclass
@@ -44,17 +50,16 @@ class Laplace(OverRows):
     several_latent = "shift_invariant"
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
-        prior, pullback = FullPrior.over(kernel, rows.X)
+        full, pullback = FullPrior.over(kernel, rows.X)
         rule, coupled = Mode(likelihood), likelihood.n_latent > 1
-        prior = FreeShiftPrior(prior.covariance) if coupled else prior
+        prior = FreeShiftPrior(full.covariance) if coupled else full
         found = solve_sites(prior, rule, rows, memory, *budget)
         sites, belief = found.sites, found.belief
         evidence = found.objective - 0.5 * belief.log_det
         variance, at_fixed_mode = prior.spread(belief, sites)
         slope = sites.linear - sites.precision * belief.mean
         bend = rows.weights * rule.at(rows.y, belief.mean).curvature_slope
-        s = -0.5 * variance * bend
-        s = prior.felt(s, sites) if coupled else s
+        s = prior.felt(-0.5 * variance * bend, sites)
         covariance_s = prior.covariance_times(belief, s)
         t = s - sites.precision * covariance_s
         through_mode = 0.5 * (t.T @ slope + slope.T @ t)

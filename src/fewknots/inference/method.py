@@ -33,7 +33,9 @@ class Capabilities:
     chooses_rows: ClassVar[bool] = False  # is held by some of the rows, which it chooses itself
     stores_rows: ClassVar[bool] = False  # a fitted model holds rows as they are
     looks_up_neighbours: ClassVar[bool] = False  # each prediction has its own few rows
-    several_latent: ClassVar[bool | str] = False  # for likelihoods of several latent functions, too:
+    several_latent: ClassVar[bool | str] = (
+        False  # for likelihoods of several latent functions, too:
+    )
     # of any (True), or of those of which it says that they are ("shift_invariant")
     has_q: ClassVar[bool] = False  # q(u) can be moved by any optimiser: jointly, by minibatches
     streams: ClassVar[bool] = False  # learns from rows that are read piece by piece

@@ -169,6 +169,10 @@ class FullPrior(NamedTuple):
         """Σ vector."""
         return times(self.posterior_covariance(belief), vector)
 
+    def felt(self, change: Float[Array, "L N"], sites: Sites) -> Float[Array, "L N"]:
+        """A derivative for what the sites act on as one for f: the same (free_shift.py: not)."""
+        return change
+
     def start_sweep(self, belief: Belief) -> Running:
         """F's posterior, as mean and covariance."""
         return Running(belief.mean[0], self.posterior_covariance(belief)[0])

@@ -155,7 +155,10 @@ class Likelihood:
     def log_probabilities(
         self, mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> tuple[Float[Array, " N"], ...]:
-        """The log probability of each class, in the order of their codes."""
+        """The log probability of each class, in the order of their codes.
+
+        If `shift_invariant`, `variance` may be a covariance, L×L×N: Laplace's method has one.
+        """
         raise NotImplementedError(self._lacks("log_probabilities"))
 
     def decision(

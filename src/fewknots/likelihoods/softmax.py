@@ -17,8 +17,8 @@ import numpy as np
 from jax.nn import log_softmax
 from jaxtyping import Array, Bool, Float, Real
 
-from ..numerics.fields import setting
 from ..numerics.coupled_softmax import log_coupled_softmax_mean
+from ..numerics.fields import setting
 from ..numerics.gumbel import log_softmax_mean, softmax_moments, tilted_softmax
 from .base import Expectations, Likelihood, Pointwise, Tilted
 
