@@ -32,12 +32,14 @@ Cost: O(L N³) a Newton step.
 from dataclasses import dataclass
 
 import jax.numpy as jnp
+from jax import lax
 
 from .free_shift import FreeShiftPrior
 from .method import Evaluated, HeldByRows, OverRows, likelihood_gradient, without_jitter
-from .natural_gradient import solve_sites
+from .natural_gradient import Solution, solve_sites
 from .priors import FullPrior
 from .rules import Mode
+from .sites import Sites
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Laplace(OverRows):
         rule, coupled = Mode(likelihood), likelihood.n_latent > 1
         prior = FreeShiftPrior(full.covariance) if coupled else full
         found = solve_sites(prior, rule, rows, memory, *budget)
+        if coupled:
+            found = lax.cond(found.solved, _with_sites_of_the_mode, lambda *_: found, prior, found)
         sites, belief = found.sites, found.belief
         evidence = found.objective - 0.5 * belief.log_det
         variance, at_fixed_mode = prior.spread(belief, sites)
@@ -79,3 +83,10 @@ class Laplace(OverRows):
             *without_jitter(evidence),
             found.solved,
         )
+
+
+def _with_sites_of_the_mode(prior: FreeShiftPrior, found: Solution) -> Solution:
+    """W at f̂ itself: the sites that led there are of the step before, an error of first order."""
+    terms = found.terms
+    sites = Sites(terms.curvature, terms.slope + terms.curvature * found.belief.mean)
+    return found._replace(sites=sites, belief=prior.belief(sites))
