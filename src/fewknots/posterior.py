@@ -31,7 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .data.blocks import map_blocks
+from .data.blocks import BLOCK_SIZES, map_blocks
 from .kernels import Kernel
 from .numerics.arrays import AnyArray
 from .numerics.elementary import not_below_zero
@@ -89,12 +89,15 @@ class _HeldByPoints(KeepsDeviceCopy):
     def mapped(self, then: Then, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
         """A block of rows at a time: memory is O(block·M)."""
         dtype = self.points.dtype
+        coupled = isinstance(self, CoupledPosterior)
+        of_latent = _coupled_marginals if coupled else _marginals
         with computing_in(dtype):
             state = self.device_copy(lambda: (self.kernel, *self.arrays().values()))
             return map_blocks(
-                lambda block: then(*_marginals(state, block)),
+                lambda block: then(*of_latent(state, block)),
                 X.astype(dtype, copy=False),
                 call=for_platform(_CALL),
+                sizes=BLOCK_SIZES[:-1] if coupled else BLOCK_SIZES,
             )
 
 
@@ -138,6 +141,31 @@ class MixturePosterior(_HeldByPoints):
         return means.mean(axis=0), variance + means.var(axis=0)
 
 
+@dataclass(frozen=True)
+class CoupledPosterior(_HeldByPoints):
+    """Functions that the data inform together (inference/free_shift.py): they are correlated.
+
+    With a_l(x) = T_l k(Z, x) as above, μ_l(x) = a_lᵀ mean_l and
+
+        cov(f_l, f_j) = [l = j] (k(x, x) - a_lᵀ a_l) + h_lᵀ h_j,     h_l(x) = U T_lᵀ a_l(x).
+
+    `mapped` hands on this covariance, (L, L, B), in place of variances.
+    """
+
+    kernel: Kernel
+    points: Float[np.ndarray, "M D"]
+    projection: Float[np.ndarray, "L M M"]
+    mean: Float[np.ndarray, "L M"]
+    shift: Float[np.ndarray, "M M"]  # U
+
+    def marginals(
+        self, X: Float[np.ndarray, "N D"]
+    ) -> tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "L N"]]:
+        """Mean and variance of each latent function at each row."""
+        mean, variance = self.mapped(_without_covariance, X)
+        return mean, variance
+
+
 Held: TypeAlias = GaussianPosterior | MixturePosterior
 
 
@@ -171,3 +199,25 @@ def _marginals(state, X: Float[Array, "B D"]):
 
     mean, variance = one_by_one(one_function, (projection, jnp.moveaxis(mean, -2, 0), shrink))
     return jnp.moveaxis(mean, 0, -2), variance
+
+
+@compiled
+def _coupled_marginals(state, X: Float[Array, "B D"]):
+    """Mean of each latent function, (L, B), and their covariance, (L, L, B)."""
+    kernel, points, projection, mean, shift = state
+    k = kernel(X, points)
+
+    def one_function(held):
+        projection, mean = held
+        a = k @ projection.T
+        alone = not_below_zero(kernel.diagonal(X) - jnp.sum(jnp.square(a), axis=1))
+        return a @ mean, alone, (a @ projection) @ shift.T
+
+    mean, alone, h = one_by_one(one_function, (projection, mean))
+    own = jnp.eye(len(mean), dtype=k.dtype)[..., None] * alone
+    return mean, own + jnp.einsum("lbm,jbm->ljb", h, h)
+
+
+@compiled
+def _without_covariance(mean, covariance):
+    return mean, jnp.diagonal(covariance).T

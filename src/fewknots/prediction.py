@@ -160,7 +160,8 @@ def _quantiles(levels, likelihood, mean, variance):
 
 
 def _where_finite(found, mean, variance):
-    finite = jnp.all(jnp.isfinite(mean) & jnp.isfinite(variance), axis=0)
+    axes = tuple(range(variance.ndim - 1))  # one, or two of a covariance
+    finite = jnp.isfinite(mean).all(axis=0) & jnp.isfinite(variance).all(axis=axes)
     return tuple(jnp.where(finite, column, jnp.nan) for column in found)
 
 

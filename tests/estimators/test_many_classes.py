@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewknots import GPClassifier, load
+from fewknots.kernels import RBF
 
 NAMES = np.array(["ant", "bee", "cat"])
 
@@ -168,10 +169,63 @@ def test_rows_that_come_later():
     assert np.abs(clf.predict_proba(X) - before).max() > 1e-3
 
 
-@pytest.mark.parametrize("method", ["ep", "laplace", "local", "ivm", "two_stage", "mean_field"])
+@pytest.mark.parametrize("method", ["ep", "local", "ivm", "two_stage", "mean_field"])
 def test_methods_for_two_classes_say_so(method):
     with pytest.raises(ValueError, match=f"method='{method}' is for two classes"):
         quick(method=method, n_inducing="auto").fit(*rows(30))
+
+
+class TestLaplace:
+    """All rows, and all classes at once: inference/test_laplace_softmax.py has the mathematics."""
+
+    KERNEL = RBF([1.0, 1.0], 5.0)
+
+    def fixed(self, **arguments):
+        return GPClassifier(self.KERNEL, method="laplace", learn_kernel=False, **arguments)
+
+    def test_learns(self, tmp_path):
+        X, y = rows()
+        new, labels = rows(100, seed=1)
+        clf = GPClassifier(method="laplace").fit(X, y)
+        assert clf.converged_
+        assert clf.score(new, labels) > 0.8
+        log_p = clf.predict_log_proba(new)
+        np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0, atol=1e-12)
+        assert all(part.shape == (100, 3) for part in clf.predict_latent(new))
+        clf.save(tmp_path / "m.fewknots")
+        np.testing.assert_array_equal(load(tmp_path / "m.fewknots").predict_log_proba(new), log_p)
+        with pytest.raises(
+            ValueError, match=r"independent between classes, which method='laplace'"
+        ):
+            clf.partial_fit(X, y)
+
+    def test_names_of_classes_do_not_matter(self):
+        X, y = rows(60)
+        renamed = np.array(["m", "z", "a"])[np.searchsorted(NAMES, y)]
+        one, other = self.fixed().fit(X, y), self.fixed().fit(X, renamed)
+        assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=1e-9)
+        found = other.predict_proba(X)[:, [1, 2, 0]]
+        np.testing.assert_allclose(one.predict_proba(X), found, atol=1e-8)
+
+    def test_two_classes_are_the_logit_of_twice_the_variance(self):
+        X, y = rows(60)
+        softmax = self.fixed(likelihood="softmax").fit(X, y == "ant")
+        logit = self.fixed(likelihood="logit")
+        logit = logit.set_params(kernel=RBF([1.0, 1.0], 10.0)).fit(X, y == "ant")
+        assert softmax.log_evidence_ == pytest.approx(logit.log_evidence_, abs=1e-6)
+        np.testing.assert_allclose(softmax.predict_proba(X), logit.predict_proba(X), atol=1e-6)
+
+    def test_weights_count_rows(self):
+        X, y = rows(40)
+        weights = np.where(y == "bee", 2, 1)
+        copies = self.fixed().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        for weighted in (
+            self.fixed().fit(X, y, sample_weight=weights),
+            self.fixed(class_weight={"bee": 2.0}).fit(X, y),
+        ):
+            assert weighted.log_evidence_ == pytest.approx(copies.log_evidence_, abs=1e-8)
+            p, q = weighted.predict_proba(X), copies.predict_proba(X)
+            np.testing.assert_allclose(p, q, atol=1e-8)
 
 
 def test_what_is_for_two_classes_says_so(fitted, tmp_path):

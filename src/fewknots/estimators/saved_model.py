@@ -37,13 +37,14 @@ from ..likelihoods import Likelihood
 from ..local.model import RULES
 from ..local.posterior import LocalPosterior, label_dtype
 from ..numerics.precision import DEVICES
-from ..posterior import GaussianPosterior, MixturePosterior, Posterior
+from ..posterior import CoupledPosterior, GaussianPosterior, MixturePosterior, Posterior
 
 if TYPE_CHECKING:
     from .base import GPEstimator
 
 _ESTIMATORS: dict[str, "type[GPEstimator]"] = {}
-_POSTERIORS = {cls.__name__: cls for cls in (GaussianPosterior, MixturePosterior, LocalPosterior)}
+_HELD_BY_POINTS = (GaussianPosterior, MixturePosterior, CoupledPosterior)
+_POSTERIORS = {cls.__name__: cls for cls in (*_HELD_BY_POINTS, LocalPosterior)}
 _HISTORY = {"iteration": np.int64, "seconds": np.float64, "bound": np.float64}
 _HISTORY_OF_SOME = {"held_out_nlp": np.float64}
 # Folders are of the machine that trained the model: fitting it again must not write there.
@@ -129,8 +130,8 @@ def restored(
         raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
     targets = cls._restored_targets(header["targets"], dtype, known)
     posterior = _restore_posterior(header, arrays, kernel, targets["likelihood"])
-    if isinstance(posterior, GaussianPosterior | MixturePosterior):
-        n_latent, found = targets["likelihood"].n_latent, len(posterior.shrink)
+    if isinstance(posterior, _HELD_BY_POINTS):
+        n_latent, found = targets["likelihood"].n_latent, len(posterior.projection)
         if n_latent != found:
             raise ModelFileError(f"its posterior has {found} latent functions, not {n_latent}.")
     contest, gain = _restored_contest(training.get("contest"))
@@ -185,12 +186,12 @@ def _restore_posterior(header, arrays, kernel: Kernel, likelihood: Likelihood) -
             for part, axis in axes.items()
             if (name := f"posterior.{part}") in arrays
         }
-    L, M = len(arrays["posterior.shrink"]), len(points)
+    L, M = len(arrays["posterior.projection"]), len(points)
     shapes: dict[str, tuple[int, ...]] = {
         "points": (M, header["n_features"]),
         "projection": (L, M, M),
-        "shrink": (L, M),
     }
+    shapes |= {"shift": (M, M)} if cls is CoupledPosterior else {"shrink": (L, M)}
     if cls is MixturePosterior:
         shapes["means"] = (len(arrays["posterior.means"]), L, M)
     else:

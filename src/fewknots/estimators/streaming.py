@@ -16,7 +16,7 @@ from ..files.container import replacing
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
 from ..numerics.precision import on_device
-from ..posterior import MixturePosterior
+from ..posterior import CoupledPosterior, MixturePosterior
 from .base import GPEstimator
 
 
@@ -48,6 +48,11 @@ class StreamingFits(GPEstimator):
             raise ValueError(
                 "partial_fit continues a Gaussian posterior, which method_options="
                 "{'predictor': 'monte_carlo'} does not give."
+            )
+        if isinstance(self.posterior_, CoupledPosterior):
+            raise ValueError(
+                "partial_fit continues a posterior that is independent between classes, which "
+                "method='laplace' does not give. Use method='sparse_kl' or 'full_kl'."
             )
         return self._all_or_nothing(lambda context: self._update(X, y, sample_weight, context))
 

@@ -215,7 +215,7 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
     if settings.likelihood == "softmax" and not method.several_latent:
         raise ValueError(
             f"{name} is for two classes and likelihood='probit' or 'logit'; for the softmax of "
-            "any number of classes use method='auto', 'sparse_kl', 'full_kl' or 'local'."
+            "any number of classes use method='auto', 'sparse_kl', 'full_kl', 'laplace' or 'local'."
         )
     if method.likelihoods is not None and settings.likelihood_name not in method.likelihoods:
         if settings.targets == "numbers":

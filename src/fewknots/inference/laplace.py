@@ -1,4 +1,4 @@
-r"""Laplace's approximation: a Gaussian at the mode (Rasmussen & Williams, section 3.4).
+r"""Laplace's approximation: a Gaussian at the mode (Rasmussen & Williams, sections 3.4 and 3.5).
 
     log q(y) = log p(y|f̂) - ½ f̂ᵀK⁻¹f̂ - ½ log|I + √W K √W|,   W = -∇∇ log p(y|f̂)
 
@@ -12,25 +12,34 @@ A parameter of the likelihood moves log p and W at f̂, and f̂ itself by Σ ∂
 
     ∂ log p(y|f̂) - ½ Σ_n Σ_nn ∂W_n + (Σs)ᵀ ∂α.
 
-| symbol  | name here            | shape |
-|---------|----------------------|-------|
-| f̂       | belief.mean          | N     |
-| W       | sites.precision      | N     |
-| α       | slope                | N     |
-| s, t    | s, t                 | N, N  |
-| Σ       | posterior_covariance | N×N   |
+A softmax couples its functions, W is no longer diagonal. With a shift u of its own at each row it
+is again (free_shift.py): then f̂ is f̂ - u, W are the sites of f - u, and all of the above holds for
+each function, but for s: as f̂_c moves u moves along (`felt`). What f̂ is shifted by makes no
+difference to the softmax, nor to anything here.
 
-Cost: O(N³) a Newton step.
+| symbol  | name here        | shape    |
+|---------|------------------|----------|
+| f̂       | belief.mean      | L×N      |
+| W       | sites.precision  | L×N      |
+| α       | slope            | L×N      |
+| s, t    | s, t             | L×N, L×N |
+| Σ_nn    | variance         | L×N      |
+| Σs      | covariance_s     | L×N      |
+
+Cost: O(L N³) a Newton step.
 """
 
 from dataclasses import dataclass
 
 import jax.numpy as jnp
+from jax import lax
 
+from .free_shift import FreeShiftPrior
 from .method import Evaluated, HeldByRows, OverRows, likelihood_gradient, without_jitter
-from .natural_gradient import solve_sites
+from .natural_gradient import Solution, solve_sites
 from .priors import FullPrior
 from .rules import Mode
+from .sites import Sites
 
 
 @dataclass(frozen=True)
@@ -40,32 +49,44 @@ class Laplace(OverRows):
     name = "laplace"
     is_bound = False
     weights = "any"
+    several_latent = "shift_invariant"
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
-        prior, pullback = FullPrior.over(kernel, rows.X)
-        found = solve_sites(prior, Mode(likelihood), rows, memory, *budget)
+        full, pullback = FullPrior.over(kernel, rows.X)
+        rule, coupled = Mode(likelihood), likelihood.n_latent > 1
+        prior = FreeShiftPrior(full.covariance) if coupled else full
+        found = solve_sites(prior, rule, rows, memory, *budget)
+        if coupled:
+            found = lax.cond(found.solved, _with_sites_of_the_mode, lambda *_: found, prior, found)
         sites, belief = found.sites, found.belief
         evidence = found.objective - 0.5 * belief.log_det
-        precision, variance = sites.precision[0], belief.variance[0]
-        slope = sites.linear[0] - precision * belief.mean[0]
-        bend = rows.weights * likelihood.at(rows.y, belief.mean).curvature_slope[0]
-        s = -0.5 * variance * bend
-        covariance_s = prior.posterior_covariance(belief)[0] @ s
-        t = s - precision * covariance_s
-        through_mode = 0.5 * (jnp.outer(t, slope) + jnp.outer(slope, t))
+        variance, at_fixed_mode = prior.spread(belief, sites)
+        slope = sites.linear - sites.precision * belief.mean
+        bend = rows.weights * rule.at(rows.y, belief.mean).curvature_slope
+        s = prior.felt(-0.5 * variance * bend, sites)
+        covariance_s = prior.covariance_times(belief, s)
+        t = s - sites.precision * covariance_s
+        through_mode = 0.5 * (t.T @ slope + slope.T @ t)
 
         def of_likelihood(likelihood):
-            at = likelihood.at(jnp.asarray(rows.y), belief.mean)
-            terms = at.log_prob - 0.5 * variance * at.curvature[0] + covariance_s * at.slope[0]
-            return rows.weights @ terms
+            at = Mode(likelihood).at(jnp.asarray(rows.y), belief.mean)
+            terms = covariance_s * at.slope - 0.5 * variance * at.curvature
+            return rows.weights @ (at.log_prob + jnp.sum(terms, axis=0))
 
         return Evaluated(
             evidence,
-            pullback(prior.cotangent(belief, sites) + through_mode),
+            pullback(at_fixed_mode + through_mode),
             None,
             likelihood_gradient(likelihood, of_likelihood),
             sites,
-            HeldByRows.of(belief.gaussian),
+            belief.gaussian if coupled else HeldByRows.of(belief.gaussian),
             *without_jitter(evidence),
             found.solved,
         )
+
+
+def _with_sites_of_the_mode(prior: FreeShiftPrior, found: Solution) -> Solution:
+    """W at f̂ itself: the sites that led there are of the step before, an error of first order."""
+    terms = found.terms
+    sites = Sites(terms.curvature, terms.slope + terms.curvature * found.belief.mean)
+    return found._replace(sites=sites, belief=prior.belief(sites))

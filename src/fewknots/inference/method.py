@@ -33,7 +33,8 @@ class Capabilities:
     chooses_rows: ClassVar[bool] = False  # is held by some of the rows, which it chooses itself
     stores_rows: ClassVar[bool] = False  # a fitted model holds rows as they are
     looks_up_neighbours: ClassVar[bool] = False  # each prediction has its own few rows
-    several_latent: ClassVar[bool] = False  # for likelihoods of several latent functions, too
+    # for likelihoods of several latent functions, too: all, or those that are "shift_invariant"
+    several_latent: ClassVar[bool | str] = False
     has_q: ClassVar[bool] = False  # q(u) can be moved by any optimiser: jointly, by minibatches
     streams: ClassVar[bool] = False  # learns from rows that are read piece by piece
     sums_rows: ClassVar[bool] = False  # all it needs of the rows adds up, also on a cluster
@@ -96,8 +97,10 @@ class Method(Capabilities):
         raise NotImplementedError
 
 
-def check_latent(name: str, several_latent: bool, likelihood: Likelihood) -> None:
+def check_latent(name: str, several_latent: bool | str, likelihood: Likelihood) -> None:
     """Refuse a likelihood that has more latent functions than the method is derived for."""
+    if isinstance(several_latent, str):
+        several_latent = getattr(likelihood, several_latent)
     if likelihood.n_latent > 1 and not several_latent:
         raise ValueError(
             f"method={name!r} is derived for one latent function, and the likelihood "
@@ -158,7 +161,7 @@ class OverRows(Method):
     def start(self, rows: Rows, n_latent: int = 1) -> Any:
         return prior_sites(len(rows.y), rows.y.dtype, n_latent)
 
-    def posterior(self, kernel, Z, rows, held: HeldByRows) -> Posterior:
+    def posterior(self, kernel, Z, rows, held: Any) -> Posterior:
         return held.posterior(kernel, rows)
 
 

@@ -159,6 +159,20 @@ class FullPrior(NamedTuple):
         V = projection(belief.gaussian) @ self.covariance
         return self.covariance - V.mT @ V
 
+    def spread(
+        self, belief: Belief, sites: Sites
+    ) -> tuple[Float[Array, "L N"], Float[Array, "N N"]]:
+        """Variances at the rows and the derivative for K."""
+        return belief.variance, self.cotangent(belief, sites)
+
+    def covariance_times(self, belief: Belief, vector: Float[Array, "L N"]) -> Float[Array, "L N"]:
+        """Σ vector."""
+        return times(self.posterior_covariance(belief), vector)
+
+    def felt(self, change: Float[Array, "L N"], sites: Sites) -> Float[Array, "L N"]:
+        """A derivative for what the sites act on as one for f: the same (free_shift.py: not)."""
+        return change
+
     def start_sweep(self, belief: Belief) -> Running:
         """F's posterior, as mean and covariance."""
         return Running(belief.mean[0], self.posterior_covariance(belief)[0])

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..likelihoods import Expectations, Likelihood
+from ..likelihoods import Expectations, Likelihood, Pointwise
 from .sites import Belief, Rows, Sites, divergence
 
 
@@ -47,9 +47,14 @@ class Mode(NamedTuple):
 
     likelihood: Likelihood
 
+    def at(self, y: Float[Array, " N"], f: Float[Array, "L N"]) -> Pointwise:
+        """Derivatives for each f_l; of several functions, around a shift of their own."""
+        several = self.likelihood.n_latent > 1
+        return (self.likelihood.at_free_shift if several else self.likelihood.at)(y, f)
+
     def look(self, belief: Belief, sites: Sites, rows: Rows) -> Seen:
         """Log p(y|μ) - ½ μᵀ K⁻¹ μ, with K⁻¹μ = g - bμ."""
-        at = self.likelihood.at(jnp.asarray(rows.y), belief.mean)
+        at = self.at(jnp.asarray(rows.y), belief.mean)
         terms = weighted(
             rows, Expectations(at.log_prob, at.slope, at.curvature, jnp.zeros_like(at.slope))
         )

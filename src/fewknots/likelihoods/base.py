@@ -15,6 +15,7 @@ function (L, N). Derivatives are for one function at a time, none is mixed.
 | the regressor, standardising y   | `any_scale`, `rescaled`          | where y has no fixed unit |
 | sparse_kl, full_kl               | `expectations`                   | yes                       |
 | Laplace, two_stage               | `at`                             | for these                 |
+| Laplace, if `shift_invariant`    | `at_free_shift`                  | for this                  |
 | EP, FITC-EP, IVM, rows held out  | `tilted`                         | for these                 |
 | predictions of classes           | `log_probabilities`, `decision`  | with targets = "classes"  |
 | predictions of numbers           | `moments`, `quantiles`           | with targets = "numbers"  |
@@ -136,6 +137,13 @@ class Likelihood:
         """What Laplace's method asks."""
         raise NotImplementedError(self._lacks("at"))
 
+    def at_free_shift(self, y: Float[Array, " N"], f: Float[Array, "L N"]) -> Pointwise:
+        """What Laplace's method asks if `shift_invariant`: log p as max_u Σ_l term_l(f_l - u).
+
+        The derivatives are those of the terms at the best u: mixed ones are left to the shift.
+        """
+        raise NotImplementedError(self._lacks("at_free_shift"))
+
     def tilted(
         self, y: Float[Array, " N"], mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Tilted:
@@ -147,7 +155,10 @@ class Likelihood:
     def log_probabilities(
         self, mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> tuple[Float[Array, " N"], ...]:
-        """The log probability of each class, in the order of their codes."""
+        """The log probability of each class, in the order of their codes.
+
+        If `shift_invariant`, `variance` may be a covariance, L×L×N: Laplace's method has one.
+        """
         raise NotImplementedError(self._lacks("log_probabilities"))
 
     def decision(

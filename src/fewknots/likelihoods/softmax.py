@@ -17,6 +17,7 @@ import numpy as np
 from jax.nn import log_softmax
 from jaxtyping import Array, Bool, Float, Real
 
+from ..numerics.coupled_softmax import log_coupled_softmax_mean
 from ..numerics.fields import setting
 from ..numerics.gumbel import log_softmax_mean, softmax_moments, tilted_softmax
 from .base import Expectations, Likelihood, Pointwise, Tilted
@@ -56,6 +57,12 @@ class Softmax(Likelihood):
         spread = p * -jnp.expm1(log_p)
         return Pointwise(log_prob, own - p, spread, spread * (1.0 - 2.0 * p))
 
+    def at_free_shift(self, y: Float[Array, " N"], f: Float[Array, "C N"]) -> Pointwise:
+        """With g = f - u, log p = max_u Σ_c ([y = c] g_c - e^{g_c}) + 1, where e^{g_c} = π_c."""
+        own, log_p = self._own(y), log_softmax(f, axis=0)
+        p = jnp.exp(log_p)
+        return Pointwise(jnp.sum(jnp.where(own, log_p, 0.0), axis=0), own - p, p, p)
+
     def tilted(
         self, y: Float[Array, " N"], mean: Float[Array, "C N"], variance: Float[Array, "C N"]
     ) -> Tilted:
@@ -64,10 +71,16 @@ class Softmax(Likelihood):
         return Tilted(found.log_prob, found.slope, -found.second)
 
     def log_probabilities(
-        self, mean: Float[Array, "C N"], variance: Float[Array, "C N"]
+        self,
+        mean: Float[Array, "C N"],
+        variance: Float[Array, "C N"] | Float[Array, "C C N"],
     ) -> tuple[Float[Array, " N"], ...]:
-        """Each is a logarithm from the start, so none underflows to log 0."""
-        return tuple(log_softmax_mean(mean, variance))
+        """Each is a logarithm from the start, so none underflows to log 0.
+
+        Of functions that are not independent, `variance` is their covariance.
+        """
+        coupled = variance.ndim == 3
+        return tuple((log_coupled_softmax_mean if coupled else log_softmax_mean)(mean, variance))
 
     def _own(self, y: Float[Array, " N"]) -> Bool[Array, "C N"]:
         """Which latent function is that of the row's own class."""

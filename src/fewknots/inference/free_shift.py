@@ -1,0 +1,132 @@
+r"""A prior for functions of which only differences matter: the softmax, all classes at once.
+
+With π = softmax(f), a row of weight w couples its classes (Rasmussen & Williams, eq. 3.38):
+
+    W = -∇∇ w log p(y|f) = D - D 1 (1ᵀ D 1)⁻¹ 1ᵀ D,      D = w diag(π).
+
+That is what independent sites of precisions D become when a shift u, the same for all functions of
+the row and with a flat prior, is integrated out. And a softmax is a product with such a shift:
+
+    log p(y|f) = max_u Σ_c ([y = c] g_c - e^{g_c}) + 1,      g_c = f_c - u,
+
+where e^{g_c} = π_c. So g has one site for each class and row, as every other method has, and only
+the prior is another one: all that follows is algorithm 3.3 with the sums over classes as there.
+
+    E_c = (K + D_c⁻¹)⁻¹ = T_cᵀ T_c,   T_c = R_c⁻¹ √D_c,   R_c R_cᵀ = I + √D_c K √D_c
+    (Σ_c E_c)⁻¹ = Uᵀ U                                                  the covariance of u
+    α_c = K⁻¹ f_c = T_cᵀ v_c,   v_c = R_c⁻¹ D_c^{-½} b_c - T_c Uᵀ U Σ_j T_jᵀ R_j⁻¹ D_j^{-½} b_j
+    log|I + K W| = Σ_c log|R_c R_cᵀ| + log|Σ_c E_c| - Σ_n log Σ_c D_cn
+    cov(f_c, f_j) = [c = j] (K - K E_c K) + K E_c Uᵀ U E_j K                                 (3.47)
+
+for sites exp(b g - ½ D g²). The shift makes Σ_c α_c zero. In computing U both sides of Σ E are
+divided by the roots of Σ_c D_c: the rest is as well conditioned as the R_c R_cᵀ are.
+
+| symbol  | name here           | shape |
+|---------|---------------------|-------|
+| D, b    | sites               | C×N   |
+| T       | gaussian.projection | C×N×N |
+| v       | gaussian.mean       | C×N   |
+| U       | gaussian.shift      | N×N   |
+| U E_c   | through_shift       | C×N×N |
+
+Cost: O(C N³).
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..kernels import Kernel
+from ..numerics.linalg import one_by_one, precision_factor, sum_of_each, times
+from ..posterior import CoupledPosterior
+from .sites import Belief, Rows, Sites
+
+
+class ShiftedGaussian(NamedTuple):
+    """The posterior of all functions, in the coordinates of `CoupledPosterior`."""
+
+    projection: Float[Array, "C N N"]  # T
+    mean: Float[Array, "C N"]  # v
+    shift: Float[Array, "N N"]  # U
+
+    def posterior(self, kernel: Kernel, rows: Rows) -> CoupledPosterior:
+        """Without the rows that only filled up the block."""
+        real = np.flatnonzero(rows.weights)
+        T, v, U = map(np.asarray, self)
+        block = real[:, None], real
+        return CoupledPosterior(
+            kernel, np.asarray(rows.X)[real], T[:, *block], v[:, real], U[block]
+        )
+
+
+class FreeShiftPrior(NamedTuple):
+    """f_c ~ N(0, K) for each c; the belief is of g = f - u."""
+
+    covariance: Float[Array, "N N"]
+
+    def belief(self, sites: Sites) -> Belief:
+        """The mean of g. Variances, which no step needs, are left unknown here: `spread`."""
+        K, root = self.covariance, jnp.sqrt(sites.precision)
+        identity = jnp.eye(len(K), dtype=K.dtype)
+        inverse, log_det = precision_factor(identity + root[..., None] * K * root[:, None])
+        T = inverse * root[:, None]
+        per_root, empty = _per_root(jnp.sum(sites.precision, axis=0))
+        pooled = sum_of_each(lambda T: T.T @ T, T)
+        inverse_shift, log_det_shift = precision_factor(
+            per_root[:, None] * pooled * per_root + jnp.diag(empty.astype(K.dtype))
+        )
+        U = inverse_shift * per_root
+        alone = times(inverse, _per_root(sites.precision)[0] * sites.linear)
+        u = -(U.T @ (U @ jnp.sum(times(T.mT, alone), axis=0)))
+        v = alone + T @ u
+        unknown = jnp.full_like(v, jnp.nan)
+        gaussian = ShiftedGaussian(T, v, U)
+        mean = times(T.mT, v) @ K - u
+        return Belief(mean, unknown, unknown, log_det + log_det_shift, gaussian)
+
+    def response(self, belief: Belief, change: Float[Array, "C N"]) -> Float[Array, "C N"]:
+        """At a mode the curvature does not change with the variance: nothing responds."""
+        return jnp.zeros_like(change)
+
+    def spread(
+        self, belief: Belief, sites: Sites
+    ) -> tuple[Float[Array, "C N"], Float[Array, "N N"]]:
+        """Variances of f_c - Σ_j D_j f_j / Σ_j D_j, and ½ R, the derivative for K (priors.py)."""
+        K, (T, v, U) = self.covariance, belief.gaussian
+        per_root, _ = _per_root(jnp.sum(sites.precision, axis=0))
+
+        def of_one(T):
+            reached, through_shift = T @ K, (U @ T.T) @ T
+            left = U - through_shift @ K
+            variance = jnp.sum(jnp.square(left), axis=0) - jnp.sum(jnp.square(reached), axis=0)
+            return variance, through_shift
+
+        variance, through_shift = one_by_one(of_one, T)
+        slope, n_rows = times(T.mT, v), len(K)
+        T, through_shift = T.reshape(-1, n_rows), through_shift.reshape(-1, n_rows)
+        R = slope.T @ slope - T.T @ T + through_shift.T @ through_shift
+        return jnp.diagonal(K) + variance - jnp.square(per_root), 0.5 * R
+
+    def covariance_times(self, belief: Belief, vector: Float[Array, "C N"]) -> Float[Array, "C N"]:
+        """The posterior covariance of g times a vector whose sum over c is zero."""
+        K, (T, _, U) = self.covariance, belief.gaussian
+
+        def through(x: Array) -> Array:
+            return times(T.mT, times(T, x))  # E x
+
+        left = vector - through(vector @ K)
+        pooled = U.T @ (U @ jnp.sum(left, axis=0))
+        return (left - through(jnp.broadcast_to(pooled, left.shape))) @ K + pooled
+
+    def felt(self, change: Float[Array, "C N"], sites: Sites) -> Float[Array, "C N"]:
+        """A derivative for g as one for f: with f_c the shift moves by D_c / Σ_j D_j."""
+        per_root, _ = _per_root(jnp.sum(sites.precision, axis=0))
+        return change - sites.precision * jnp.square(per_root) * jnp.sum(change, axis=0)
+
+
+def _per_root(precision: Float[Array, "*C N"]) -> tuple[Array, Array]:
+    """1/√b, 0 where b is 0, and where that is: rows of weight 0."""
+    empty = precision <= 0
+    return jnp.where(empty, 0.0, 1.0 / jnp.sqrt(jnp.where(empty, 1.0, precision))), empty

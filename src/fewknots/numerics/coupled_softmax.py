@@ -1,0 +1,106 @@
+r"""The expected softmax of correlated Gaussians, f ~ N(m, Σ): an exact integral, and a correction.
+
+A softmax does not change if the same is added to all f_c. So Σ may be replaced by any
+
+    Σ - a 1ᵀ - 1 aᵀ,
+
+and a is chosen such that little is left off the diagonal (least squares). For two classes nothing
+is left, for three only where a variance would be negative. With what is on the diagonal, v, the
+expectation is exact (gumbel.py). What is left is made up for by the same nodes under both:
+
+    E[softmax_c] ≈ exact_c(m, v) · (1/S + mean of softmax_c under Σ) / (1/S + the same under v)
+
+with S nodes z ~ N(0, I) that fill the space evenly (a Kronecker sequence; no random numbers) and
+f = m + R z, Σ = R Rᵀ. Both means have nearly the same error, which cancels; probabilities far
+below 1/S, which nodes do not see, keep the exact integral's.
+
+Against brute force (half a million nodes), at posteriors of Laplace's method: iris, 3 classes,
+prior variance 140, off by at most 1e-4; segment, 7 classes, variance 590, by at most 0.008 and by
+0.001 on average. Marginal variances alone are off by up to 0.3 in both.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.nn import softmax
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, Int
+from scipy.special import ndtri
+
+from .elementary import not_below_zero
+from .gumbel import log_softmax_mean
+
+_NODES = 2048
+_AT_ONCE = 64
+_ROUNDING = 1e-12  # a pivot below this share of the largest variance is zero
+
+
+def log_coupled_softmax_mean(
+    mean: Float[Array, "C N"], covariance: Float[Array, "C C N"]
+) -> Float[Array, "C N"]:
+    """Log E[softmax]."""
+    variance = nearly_independent(covariance)
+    log_p = log_softmax_mean(mean, variance)
+    if len(mean) == 2:
+        return log_p  # nothing was left
+    # In the order of the means, largest first: how classes are numbered makes no difference.
+    order = jnp.argsort(-mean, axis=0)
+    ordered = jnp.take_along_axis(mean, order, axis=0)
+    independent = jnp.eye(len(mean), dtype=mean.dtype)[..., None] * variance
+    roots = jnp.stack([_root_of_differences(part, order) for part in (covariance, independent)])
+
+    def add(totals: Array, nodes: Array) -> tuple[Array, None]:
+        f = ordered + jnp.einsum("sc,kcjn->ksjn", nodes, roots)
+        return totals + jnp.sum(softmax(f, axis=2), axis=1), None
+
+    nodes = jnp.asarray(_even_nodes(len(mean)), mean.dtype).reshape(-1, _AT_ONCE, len(mean))
+    start = jnp.ones((2, *mean.shape), mean.dtype)
+    (coupled, alone), _ = lax.scan(add, start, nodes)
+    change = jnp.log(coupled) - jnp.log(alone)
+    log_p = log_p + jnp.take_along_axis(change, jnp.argsort(order, axis=0), axis=0)
+    return log_p - logsumexp(log_p, axis=0)
+
+
+def nearly_independent(covariance: Float[Array, "C C N"]) -> Float[Array, "C N"]:
+    """The diagonal of Σ - a 1ᵀ - 1 aᵀ, with the least squares outside it and none below zero."""
+    own = jnp.diagonal(covariance).T
+    others = jnp.sum(covariance, axis=1) - own
+    n_classes = len(own)
+    if n_classes == 2:  # one number counts, the variance of the difference
+        return jnp.broadcast_to(not_below_zero(0.5 * jnp.sum(own - others, axis=0)), own.shape)
+    common = jnp.sum(others, axis=0) / (2.0 * (n_classes - 1))  # Σ_c a_c
+    a = (others - common) / (n_classes - 2)
+    return not_below_zero(own - 2.0 * a)
+
+
+def _root_of_differences(
+    covariance: Float[Array, "C C N"], order: Int[Array, "C N"]
+) -> Float[Array, "C C N"]:
+    """Cholesky's factor of the covariance of the f_c less their average, its columns first.
+
+    Column by column for all rows at once: on a CPU two batches of LAPACK's factors, or roots, that
+    are computed at the same time can wait for each other forever (linalg.py).
+    """
+    centred = covariance - jnp.mean(covariance, axis=0)
+    centred = centred - jnp.mean(centred, axis=1, keepdims=True)
+    for axis, index in ((0, order[:, None]), (1, order[None])):
+        centred = jnp.take_along_axis(centred, index, axis=axis)
+    least = _ROUNDING * jnp.max(jnp.diagonal(centred), axis=1)
+
+    def column(left: Array, c: Array) -> tuple[Array, Array]:
+        pivot = left[c, c]
+        found = jnp.where(
+            pivot > least, left[c] / jnp.sqrt(jnp.where(pivot > least, pivot, 1.0)), 0
+        )
+        return left - found[:, None] * found, found
+
+    return lax.scan(column, centred, jnp.arange(len(order)))[1]
+
+
+def _even_nodes(n_classes: int) -> Float[np.ndarray, "S C"]:
+    """By powers of the root of x^{C+1} = x + 1, the golden ratio's relative in C dimensions."""
+    ratio = 2.0
+    for _ in range(60):
+        ratio = (1.0 + ratio) ** (1.0 / (n_classes + 1))
+    steps = ratio ** -np.arange(1.0, n_classes + 1)
+    return ndtri((0.5 + np.outer(np.arange(1, _NODES + 1), steps)) % 1.0)
