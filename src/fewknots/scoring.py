@@ -99,6 +99,13 @@ def intervals(
     return found
 
 
+def calibration_errors(p: Any, y: Any) -> Float[np.ndarray, " C"]:
+    """The calibration error of each of three classes or more; their mean is the score `ece`."""
+    rows = _rows(p, y, None)
+    assert isinstance(rows, _ManyClasses)
+    return rows.calibration_errors(np.ones(rows.losses.shape[1]))
+
+
 def row_nlp(p: Any, y: Any, log_p: Any = None) -> Float[np.ndarray, " N"]:
     """-log p(y) of each row; its mean is the score `nlp`."""
     return _loss(*_checked(p, y, log_p))
@@ -183,11 +190,14 @@ class _ManyClasses(NamedTuple):
 
     def scores(self, weights: Float[np.ndarray, " N"]) -> dict[str, float | None]:
         """The scores of weighted rows."""
-        total = weights.sum()
-        nlp, brier, error = self.losses @ weights / total
-        gaps = np.abs(weights @ self.gaps).sum()
-        found = (nlp, brier, error, gaps / (total * self.n_classes))
+        losses = self.losses @ weights / weights.sum()
+        found = (*losses, self.calibration_errors(weights).mean())
         return dict(zip(MANY_CLASSES_SCORES, map(float, found), strict=True))
+
+    def calibration_errors(self, weights: Float[np.ndarray, " N"]) -> Float[np.ndarray, " C"]:
+        """The calibration error of each class."""
+        gaps = np.abs(weights @ self.gaps).reshape(self.n_classes, _BINS)
+        return gaps.sum(axis=1) / weights.sum()
 
 
 def _rows(p: Any, y: Any, log_p: Any) -> _TwoClasses | _ManyClasses:

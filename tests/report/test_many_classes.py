@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, log_loss
 
-from fewknots import GPClassifier
+from fewknots import GPClassifier, scoring
 from fewknots.explain.colours import CLASS_COLOURS
 from fewknots.kernels import RBF
-from fewknots.report import class_scores, write_report
+from fewknots.report import write_report
 
 from .test_browser import _CHROMIUM, browser, open_page  # noqa: F401
 from .test_columns import _between
@@ -86,7 +86,7 @@ def test_scores_by_hand():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(4), 300)
     y = rng.integers(4, size=300)
-    found = class_scores.scores(p, y)
+    found = scoring.scores(p, y)
     assert found["nlp"] == pytest.approx(log_loss(y, p))
     truth = np.eye(4)[y]
     assert found["brier"] == pytest.approx(np.mean(np.sum((p - truth) ** 2, axis=1)))
@@ -96,13 +96,13 @@ def test_scores_by_hand():
         bins = np.minimum((10 * p[:, c]).astype(int), 9)
         gaps = [abs(np.sum((p - truth)[bins == b, c])) for b in range(10)]
         errors.append(sum(gaps) / 300)
-    assert class_scores.calibration_errors(p, y) == pytest.approx(errors)
+    assert scoring.calibration_errors(p, y) == pytest.approx(errors)
     assert found["ece"] == pytest.approx(np.mean(errors))
-    around = class_scores.intervals(p, y, resamples=50)
-    for name in class_scores.SCORES:
+    around = scoring.intervals(p, y, resamples=50)
+    for name in scoring.MANY_CLASSES_SCORES:
         assert around[name][0] < found[name] < around[name][1]
-    assert class_scores.scores(truth, y) == {"nlp": 0, "brier": 0, "error": 0, "ece": 0}
-    assert np.isfinite(class_scores.scores(truth[:, ::-1], y)["nlp"])
+    assert scoring.scores(truth, y) == {"nlp": 0, "brier": 0, "error": 0, "ece": 0}
+    assert np.isfinite(scoring.scores(truth[:, ::-1], y)["nlp"])
 
 
 def test_two_classes_with_a_function_each(moons, tmp_path):

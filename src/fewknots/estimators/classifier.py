@@ -296,8 +296,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         if is_dask(X):
             return self._lazily("decision_function", X)
         check_is_fitted(self)
-        if len(self.classes_) > 2:
-            return self.predict_log_proba(X)
+        if self._likelihood.n_latent > 1:
+            log_p = self.predict_log_proba(X)
+            return log_p if len(self.classes_) > 2 else log_p[:, 1] - log_p[:, 0]
         with on_device(self.device):
             return prediction.decision(*self._at(X))
 

@@ -7,9 +7,8 @@ and for each class on its own.
 import numpy as np
 from jaxtyping import Int
 
-from ..scoring import ReliabilityBin, reliability
+from ..scoring import ReliabilityBin, calibration_errors, reliability
 from .axes import PROBABILITIES, UNIT, Axes, class_key, figure, key, ticks, unit_axes
-from .class_scores import calibration_errors
 from .evidence import Evidence
 from .labels import IN_A_SENTENCE, label
 from .markup import Markup, element, join

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import scoring
+from ..scoring import MANY_CLASSES_SCORES, SCORES, scores
 from ..version import __version__
-from . import class_scores
 from .evidence import Evidence
 from .hyperparameters import formula, global_parameters
 from .labels import IN_A_SENTENCE, shortened
@@ -43,15 +42,10 @@ def held_by(classifier: Any) -> str:
     return counted(len(classifier.posterior_.points), one)
 
 
-def rules_for(evidence: Evidence) -> Any:
-    """The module with `SCORES`, `scores` and `intervals` for this number of classes."""
-    return scoring if evidence.n_classes == 2 else class_scores
-
-
 def scores_of_model(evidence: Evidence) -> dict[str, float | None]:
     """The model's scores."""
     p = evidence.p if evidence.n_classes == 2 else np.exp(evidence.log_p)
-    return rules_for(evidence).scores(p, evidence.y, evidence.log_p)
+    return scores(p, evidence.y, evidence.log_p)
 
 
 def likelihood_in_a_word(classifier: Any) -> str:
@@ -201,7 +195,7 @@ def _scores_at_the_fit(evidence: Evidence) -> Markup | None:
         return None
     n_rows = evidence.about["hold_out"].get("rows")
     rows = f"{counted(n_rows, 'row')}" if isinstance(n_rows, int) else "rows"
-    names = rules_for(evidence).SCORES
+    names = SCORES if evidence.n_classes == 2 else MANY_CLASSES_SCORES
     lines = [[name, *(own.get(score) for score in names)] for name, own in found.items()]
     header = ["Predictor", *(SCORE_HEADINGS[score] for score in names)]
     return table(f"Scores on the {rows} that were held out at the fit", header, lines)

@@ -6,7 +6,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ..scoring import difference_interval, row_nlp
-from . import class_scores
 from .numbers import counted, short
 
 
@@ -50,10 +49,7 @@ def compare_with_best(
     if not baselines:
         return None
     own = -log_p[np.arange(len(y)), y]
-    theirs = {
-        name: row_nlp(p, y) if p.ndim == 1 else class_scores.row_nlp(p, y)
-        for name, p in baselines.items()
-    }
+    theirs = {name: row_nlp(p, y) for name, p in baselines.items()}
     best = min(theirs, key=lambda name: float(np.mean(theirs[name])))
     low, high = difference_interval(theirs[best], own)
     return Comparison(best, float(np.mean(theirs[best] - own)), low, high, len(y))

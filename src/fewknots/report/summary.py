@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from .card import SCORE_HEADINGS, held_by, likelihood_in_a_word, rules_for, scores_of_model
+from ..scoring import intervals, scores
+from .card import SCORE_HEADINGS, held_by, likelihood_in_a_word, scores_of_model
 from .evidence import Evidence
 from .labels import IN_A_SENTENCE, label
 from .markup import Markup, element, join
@@ -74,16 +75,15 @@ def score_table(evidence: Evidence) -> Markup:
     """All scores with intervals: the model's, and the baselines' on the same rows."""
     affordable = _RESAMPLED_ROWS // len(evidence.y)
     resamples = min(max(affordable, _FEWEST_RESAMPLES), _MOST_RESAMPLES)
-    rules = rules_for(evidence)
     own = evidence.p if evidence.n_classes == 2 else np.exp(evidence.log_p)
     predictors: dict[str, tuple[Any, Any]] = {MODEL: (own, evidence.log_p)}
     predictors |= {name: (p, None) for name, p in evidence.baselines.items()}
     rows = []
     for name, (p, log_p) in predictors.items():
-        found = rules.scores(p, evidence.y, log_p)
-        around = rules.intervals(p, evidence.y, resamples=resamples, log_p=log_p)
-        rows.append([name, *(_entry(found[key], around[key]) for key in rules.SCORES)])
-    header = ["Predictor", *(SCORE_HEADINGS[key] for key in rules.SCORES)]
+        found = scores(p, evidence.y, log_p)
+        around = intervals(p, evidence.y, resamples=resamples, log_p=log_p)
+        rows.append([name, *(_entry(found[key], around[key]) for key in found)])
+    header = ["Predictor", *(SCORE_HEADINGS[key] for key in found)]
     meaning = _MEANING if evidence.n_classes == 2 else _MEANING_OF_MANY
     return join(
         [table("Scores on the checked rows", header, rows), element("p", meaning, class_="note")]
