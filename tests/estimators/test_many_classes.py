@@ -1,6 +1,7 @@
 """Three classes and more, everywhere that two are taken."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,8 @@ import pytest
 
 from fewknots import GPClassifier, load
 from fewknots.kernels import RBF
+
+from ..contests import small_contests
 
 NAMES = np.array(["ant", "bee", "cat"])
 
@@ -169,7 +172,7 @@ def test_rows_that_come_later():
     assert np.abs(clf.predict_proba(X) - before).max() > 1e-3
 
 
-@pytest.mark.parametrize("method", ["ep", "local", "ivm", "two_stage", "mean_field"])
+@pytest.mark.parametrize("method", ["ep", "ivm", "two_stage", "mean_field"])
 def test_methods_for_two_classes_say_so(method):
     with pytest.raises(ValueError, match=f"method='{method}' is for two classes"):
         quick(method=method, n_inducing="auto").fit(*rows(30))
@@ -226,6 +229,59 @@ class TestLaplace:
             assert weighted.log_evidence_ == pytest.approx(copies.log_evidence_, abs=1e-8)
             p, q = weighted.predict_proba(X), copies.predict_proba(X)
             np.testing.assert_allclose(p, q, atol=1e-8)
+
+
+class TestLocal:
+    """Neighbours, and all classes at once: local/test_coupled.py has the mathematics."""
+
+    SETTINGS: ClassVar = {"method": "local", "n_neighbors": 12, "max_iter": 30, "random_state": 0}
+
+    def test_learns(self, tmp_path):
+        X, y = rows(300)
+        new, labels = rows(100, seed=1)
+        clf = GPClassifier(**self.SETTINGS).fit(X, y)
+        assert clf.score(new, labels) > 0.8
+        log_p = clf.predict_log_proba(new)
+        np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0, atol=1e-6)
+        assert all(part.shape == (100, 3) for part in clf.predict_latent(new))
+        clf.save(tmp_path / "m.fewknots")
+        again = load(tmp_path / "m.fewknots")
+        np.testing.assert_array_equal(again.predict_log_proba(new), log_p)
+        again.partial_fit(new, labels)
+        assert len(again.posterior_.points) == 400
+
+    def test_an_interrupted_run_goes_on_as_if_nothing_had_been(self, tmp_path):
+        X, y = rows(200)
+        settings = self.SETTINGS | {"tol": 0.0}
+        whole = GPClassifier(**settings).fit(X, y)
+        kept = settings | {"checkpoint": tmp_path}
+        GPClassifier(callback=lambda now: now.iteration >= 10, **kept).fit(X, y)
+        resumed = GPClassifier(resume=True, **kept).fit(X, y)
+        assert resumed.n_iter_ == whole.n_iter_ == 30
+        np.testing.assert_array_equal(resumed.predict_proba(X), whole.predict_proba(X))
+
+    def test_with_all_rows_as_neighbours_it_is_the_full_method(self):
+        X, y = rows(40)
+        fixed = {"kernel": RBF([1.0, 1.0], 5.0), "learn_kernel": False, "dtype": "float64"}
+        full = GPClassifier(method="laplace", **fixed).fit(X, y)
+        local = GPClassifier(**self.SETTINGS | fixed | {"n_neighbors": 40}).fit(X, y)
+        new, _ = rows(30, seed=1)
+        p, q = full.predict_latent(new)[0], local.predict_latent(new)[0]
+        np.testing.assert_allclose(p - p[:, :1], q - q[:, :1], atol=1e-5)
+        np.testing.assert_allclose(local.predict_proba(new), full.predict_proba(new), atol=1e-4)
+
+    def test_other_rules_are_for_two_classes(self):
+        with pytest.raises(ValueError, match="method='local' is for two classes"):
+            GPClassifier(**self.SETTINGS, method_options={"inference": "ep"}).fit(*rows(30))
+
+
+def test_methods_compete():
+    X, y = rows(500)
+    with small_contests(fewest_rows=400):
+        clf = GPClassifier(random_state=0, tol=0.02).fit(X, y)
+    assert set(clf.contest_) == {"local", "sparse_kl"}
+    assert clf.contest_[clf.method_] == min(clf.contest_.values())
+    assert clf.score(X, y) > 0.8
 
 
 def test_what_is_for_two_classes_says_so(fitted, tmp_path):

@@ -39,7 +39,7 @@ class LocalPosterior(KeepsDeviceCopy):
     points: Float[np.ndarray, "N D"]
     labels: Int[np.ndarray, " N"]  # signs of two classes, codes of more
     weights: Float[np.ndarray, " N"]
-    mean: Float[np.ndarray, ""]
+    mean: Float[np.ndarray, "*L"]  # of f, or of each function
     sharpness: Float[np.ndarray, ""]
     n_neighbors: int
     rule: str
