@@ -281,4 +281,4 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
     assert done.returncode == 0, done.stderr
     rows, peaks = zip(*json.loads(done.stdout), strict=True)
     assert rows == (150_000,) * 4 + (1_500_000,) * 4
-    assert peaks[-1] - peaks[3] < 30, peaks  # MB; the long table as float64 is 48 MB
+    assert peaks[-1] - peaks[3] < 40, peaks  # MB; the long table as float64 is 48 MB

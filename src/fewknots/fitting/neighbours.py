@@ -130,7 +130,7 @@ def _prior_mean(rows: Rows, kernel: Kernel, likelihood: Likelihood) -> Float[np.
     if isinstance(likelihood, Bernoulli) and likelihood.link == "probit":
         return np.asarray(ndtri(share[1]) * np.sqrt(1.0 + variance))
     log_odds = np.asarray(logit(share[1])) if two else np.log(share) - np.mean(np.log(share))
-    return log_odds * np.sqrt(1.0 + np.pi * variance / 8.0)  # MacKay's approximation
+    return np.asarray(log_odds * np.sqrt(1.0 + np.pi * variance / 8.0))  # MacKay's approximation
 
 
 def _taken(table: Table, numbers: Int[np.ndarray, " n"], dtype: np.dtype) -> Rows:
