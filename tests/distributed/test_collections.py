@@ -57,7 +57,7 @@ def test_three_classes_give_what_they_give_in_memory(threads):
     np.testing.assert_allclose(clf.predict_proba(X), alone.predict_proba(X), atol=1e-8)
     lazy = clf.predict_proba(da.from_array(X, chunks=(50, 2)))
     assert lazy.shape == (120, 3)
-    np.testing.assert_array_equal(lazy.compute(), clf.predict_proba(X))
+    np.testing.assert_allclose(lazy.compute(), clf.predict_proba(X), rtol=1e-12)
 
 
 def test_predictions_for_a_dataframe_stay_lazy_and_keep_its_index(fitted, frame):
