@@ -17,7 +17,7 @@ from scipy.special import expit, softmax
 from ..exceptions import ModelFileError
 
 MAJORITY, LOGISTIC = "majority class", "logistic regression"
-_ITERATIONS = 1000
+_ITERATIONS, _ITERATIONS_OF_MANY = 1000, 100  # of many classes each takes longer
 _UNSEEN_ROWS = 0.5  # weight of a row in the middle, of a class of which there is none
 _RATE = "positive_rate"  # in files
 
@@ -116,5 +116,6 @@ def _linear(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # accurate enough to compare with
-        linear = LogisticRegression(max_iter=_ITERATIONS).fit(Z, y, sample_weight=weights)
+        most = _ITERATIONS if np.max(y) < 2 else _ITERATIONS_OF_MANY
+        linear = LogisticRegression(max_iter=most).fit(Z, y, sample_weight=weights)
     return linear.coef_, linear.intercept_
