@@ -359,7 +359,7 @@ def test_local_evidence_is_not_computed_to_its_end(ctrl_c, monkeypatch):
             yield rows
 
     monkeypatch.setattr(training, "row_slices", slices)
-    monkeypatch.setattr(training, "block_size", lambda n_neighbors: 50)
+    monkeypatch.setattr(training, "block_size", lambda *numbers: 50)
     with pytest.warns(InterruptedFitWarning):
         clf = GPClassifier(method="local", max_iter=3, random_state=0).fit(X, y)
     assert len(blocks) == 1

@@ -82,7 +82,7 @@ class LocalPosterior(KeepsDeviceCopy):
                     found = latent(*fixed, model, rows, queries, near, self.n_slots)
                     return then(*jax.block_until_ready(found))
 
-            sizes = (_FEW_QUERIES, block_size(k))
+            sizes = (_FEW_QUERIES, block_size(k, self.n_slots))
             near = index.nearest(X, k)
             return map_blocks(of_block, X, near, sizes=sizes, call=for_platform(_CALL))
 
@@ -120,6 +120,7 @@ def label_dtype(likelihood: Likelihood) -> type[np.signedinteger]:
     return np.int8 if likelihood.n_latent == 1 else np.int16
 
 
-def block_size(k: int) -> int:
+def block_size(k: int, n_slots: int = 1) -> int:
     """How many neighbourhoods of k rows are solved together: what fits into a processor's cache."""
-    return int(2 ** np.clip(np.floor(np.log2(for_platform(_COVARIANCES) / k**2)), 4, 12))
+    numbers = k * max(k, n_slots**2)  # of the covariances, or of coupled.py's columns
+    return int(2 ** np.clip(np.floor(np.log2(for_platform(_COVARIANCES) / numbers)), 4, 12))
