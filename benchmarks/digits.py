@@ -1,7 +1,7 @@
 """MNIST, ten digits: accuracy and NLP against time, by the softmax of ten latent functions.
 
     python benchmarks/digits.py --data FOLDER [--inducing 500] [--seconds 25 60] [--peer-seconds 60]
-        [--local rbf matern32]
+        [--local rbf matern32] [--neighbors 256]
 
 FOLDER holds mnist.npz. `--local` fits the local method with each kernel. Seconds are those of
 `fit`, from its call on. `--peer-seconds` lets an SVGP of GPyTorch, whose softmax is sampled (Adam,
@@ -45,12 +45,13 @@ def ours(data, n_inducing, seconds):
     return nlp
 
 
-def among_neighbours(data, kernel, seconds):
+def among_neighbours(data, kernel, n_neighbors, seconds):
     X, y, X_test, y_test = data
     start = time.perf_counter()
     clf = GPClassifier(
-        kernel, method="local", ard=False, max_time=seconds, standardize=False, random_state=0
-    ).fit(X, y)
+        kernel, method="local", n_neighbors=n_neighbors, ard=False, max_time=seconds,
+        standardize=False, random_state=0,
+    ).fit(X, y)  # fmt: skip
     took = time.perf_counter() - start
     accuracy, nlp = scores(clf.predict_log_proba(X_test), y_test)
     whole = time.perf_counter() - start
@@ -121,6 +122,7 @@ def main():
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--inducing", type=int, nargs="*", default=[500])
     parser.add_argument("--seconds", type=float, nargs="+", default=[25.0, 60.0])
+    parser.add_argument("--neighbors", type=int, default=96)
     parser.add_argument("--local", nargs="*", default=[], metavar="KERNEL", help="for instance rbf")
     parser.add_argument("--peer-seconds", type=float, default=0.0)
     options = parser.parse_args()
@@ -130,7 +132,7 @@ def main():
             ours(data, n_inducing, seconds)
     for kernel in options.local:
         for seconds in options.seconds:
-            among_neighbours(data, kernel, seconds)
+            among_neighbours(data, kernel, options.neighbors, seconds)
     if options.peer_seconds:
         peer(data, options.inducing[0], options.peer_seconds)
 
