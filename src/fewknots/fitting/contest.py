@@ -127,7 +127,8 @@ class Contest:
         context = FitContext(limit, self.interruption, self._task)
         started = time.perf_counter()
         model = score = None
-        abandoned, has_rival = False, callback.rival is not None and bool(callback.rival.model)
+        rival, abandoned = callback.rival, False
+        has_rival = rival is not None and rival.model is not None
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:

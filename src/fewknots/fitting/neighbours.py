@@ -112,9 +112,10 @@ def _start(job: Job, rows: Rows, likelihood: Likelihood) -> LocalModel:
         model = job.warm.posterior.model
     else:
         kernel = starting_kernel(job, rows) if job.warm is None else job.warm.kernel
-        mean = _prior_mean(rows, kernel, likelihood)
-        if not job.settings.learn_kernel:
-            mean = np.zeros_like(mean)
+        n_latent = likelihood.n_latent
+        mean = np.zeros(() if n_latent == 1 else n_latent)
+        if job.settings.learn_kernel:
+            mean = _prior_mean(rows, kernel, likelihood)
         model = LocalModel(kernel, mean, np.asarray(1.0))
     return jax.tree.map(lambda parameter: np.asarray(parameter, rows.X.dtype), model)
 

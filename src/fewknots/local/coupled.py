@@ -222,7 +222,7 @@ def pulled_back(
 
 
 def _at_query(prior: Covariances, n_slots: int) -> Columns:
-    """K ⊗ e_c for every slot."""
+    """The vectors k ⊗ e_c, a column for each slot."""
     identity = jnp.eye(n_slots, dtype=prior.cross.dtype)
     return identity[:, :, None] * prior.cross[:, None, None]
 

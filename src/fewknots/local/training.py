@@ -79,7 +79,8 @@ class _State(NamedTuple):
 
 def fit_local(run: LocalRun, report: Reporter) -> Fitted:
     """From a start, or from a checkpoint, to the end of the plan."""
-    coupled = Local(run.rule).several_latent and isinstance(run.likelihood, Softmax)
+    # coupled.py has the formulas of this softmax, and not those of a class derived from it
+    coupled = Local(run.rule).several_latent and type(run.likelihood) is Softmax
     check_latent(Local.name, coupled, run.likelihood)
     strategy = _Neighbourhoods(run, report)
     return train(strategy, report, run.seed, run.checkpoints, run.resumed)
