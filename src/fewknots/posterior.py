@@ -49,6 +49,11 @@ class Posterior(Protocol):
     """What prediction, saving, plots and export may use of any posterior."""
 
     @property
+    def kernel(self) -> Kernel:
+        """As it was learned."""
+        ...
+
+    @property
     def points(self) -> Float[np.ndarray, "M D"]:
         """The inputs at which the belief is held: inducing points, or rows."""
         ...

@@ -10,7 +10,7 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Float
 from scipy.special import ndtri_exp
 
-from .data.blocks import row_slices
+from .data.blocks import map_blocks, row_slices
 from .data.row_checks import refusing_overflow
 from .data.standardise import Standardiser
 from .likelihoods import Bernoulli, Likelihood
@@ -19,6 +19,7 @@ from .posterior import MixturePosterior, Posterior, Then
 
 # Rows standardised at a time: many blocks' worth, and still a small copy.
 _SLICE = 65536
+_CALL = 32  # what it costs to call a compiled function, in rows
 _MIXTURE_SLICE = 1024  # each row has as many numbers as the mixture has components
 
 Vector = Float[np.ndarray, " N"]
@@ -47,6 +48,18 @@ def log_probabilities(
     mixture = isinstance(posterior, MixturePosterior)
     of_latent = _average_log_probabilities if mixture else _log_probabilities
     return _mapped(partial(of_latent, likelihood), posterior, standardiser, X)
+
+
+def log_probabilities_of(
+    likelihood: Likelihood, mean: EachLatent, variance: EachLatent
+) -> tuple[Vector, ...]:
+    """The log probability of each class, from what `marginals` found."""
+
+    def of_block(mean: Any, variance: Any) -> tuple[Any, ...]:
+        return _log_probabilities(likelihood, mean.T, variance.T)
+
+    with computing_in(np.dtype(np.float64)):
+        return map_blocks(of_block, mean.T, variance.T, call=_CALL)
 
 
 @refusing_overflow

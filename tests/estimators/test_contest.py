@@ -3,12 +3,13 @@
 import itertools
 import time
 import warnings
+from copy import copy
 
 import numpy as np
 import pytest
 
 from fewknots import GPClassifier, load
-from fewknots.fitting import contest, plan
+from fewknots.fitting import combination, contest, plan
 from fewknots.fitting.contest import held_out
 from fewknots.fitting.plan import competes
 
@@ -83,6 +84,60 @@ def test_a_win_has_an_interval(among_heaps):
     low, high = gain["interval"]
     assert 0 < low < gain["nlp"] < high  # far ahead
     assert gain["rows"] == pytest.approx(N / 10, abs=2)
+
+
+def plane_and_heaps(n=N):
+    """A slope that all rows know together, and heaps of a colour that only neighbours know."""
+    X, colour = heaps(n)
+    slope = RNG.normal(size=(n, 3))
+    score = slope.sum(axis=1) + 2.5 * (colour == "white") - 1.25
+    X = np.column_stack([X, slope])
+    return X, np.where(score + 0.5 * RNG.normal(size=n) > 0, "up", "down")
+
+
+@pytest.fixture(scope="module")
+def of_both(contests_of_few_rows, module_patch):
+    # that a combination gains this much is a matter of the data; what it does then is tested here
+    module_patch.setattr(combination, "WORTHWHILE", -1.0)
+    return GPClassifier(random_state=0, tol=1e-2).fit(*plane_and_heaps())
+
+
+@pytest.fixture(scope="module")
+def module_patch():
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.mark.slow
+def test_both_may_stay(of_both, tmp_path):
+    clf = of_both
+    assert clf.method_ == "combined"
+    assert set(clf.combination_) == {"local", "sparse_kl"}
+    assert sum(clf.combination_.values()) == pytest.approx(1.0)
+    scores = clf.contest_
+    assert scores["combined"] <= min(scores["local"], scores["sparse_kl"])
+    assert clf.stored_rows_ == N
+    assert not hasattr(clf, "inducing_points_")
+    X, y = plane_and_heaps(300)
+    P = clf.predict_proba(X)
+    members = clf._fitted.members()
+    alone = [copy(clf)._all_or_nothing(lambda _, m=member: m) for member in members]
+    decisions = [one.predict_latent(X)[0] for one in alone]
+    mean, _ = clf.predict_latent(X)
+    weights = list(clf.combination_.values())
+    np.testing.assert_allclose(mean, np.dot(weights, decisions), rtol=1e-10, atol=1e-12)
+    clf.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), P)
+    assert again.combination_ == clf.combination_
+    assert again.contest_ == clf.contest_
+    assert again.stored_rows_ == N
+    with pytest.raises(ValueError, match="looks up neighbours"):
+        clf.to_onnx(tmp_path / "model.onnx")
+    again.partial_fit(X, y)
+    assert again.method_ == "combined"
+    assert again.stored_rows_ == N + 300
+    assert again.score(X, y) >= clf.score(X, y) - 0.02
 
 
 def test_a_callback_that_stops_ends_the_contest():

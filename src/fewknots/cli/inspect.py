@@ -120,6 +120,9 @@ def method_in_words(estimator: Any) -> str:
     if contest is None:
         return str(method)
     others = " and ".join(name for name in contest if name != method)
+    if weights := getattr(estimator, "combination_", None):
+        method = " and ".join(f"{share:.0%} {name}" for name, share in weights.items())
+        others = "the better of the two alone"
     if not others:
         return f"{method}; the fit ended before another method could compete"
     if gain is None:
@@ -161,7 +164,7 @@ def _points(estimator: Any) -> str:
     n, stored, method = len(estimator.posterior_.points), stored_rows(estimator), estimator._method
     if method.looks_up_neighbours:
         return (
-            f"{n:,} rows of the table, as numbers, since method {method.name!r} looks its "
+            f"{stored:,} rows of the table, as numbers, since method {method.name!r} looks its "
             "neighbours up among them: who gets the file gets these rows"
         )
     if method.stores_rows:

@@ -24,7 +24,7 @@ from ..data.tables import check_magnitude, with_numeric_columns
 from ..exceptions import InterruptedFitWarning, warn
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
-from ..fitting.settings import METHODS, FitSettings, number, one_of
+from ..fitting.settings import FITTED_METHODS, FitSettings, number, one_of
 from ..inference.method import Capabilities
 from ..numerics.precision import DEVICES, on_device
 from ..progress import Progress
@@ -47,6 +47,9 @@ except ImportError:  # scikit-learn 1.8
 Task = Callable[[Progress], bool]
 # Set by scikit-learn during a fit, and needed by it after one that failed.
 BOOKKEEPING = ("_callback_fit_ctx", "_skl_callbacks_to_teardown", "_parent_callback_ctx")
+_OF_SOME_FITS = (
+    *("contest_", "contest_gain_", "combination_", "feature_names_in_", "inducing_points_"),
+)
 
 
 class GPEstimator(CallbackSupportMixin, BaseEstimator):
@@ -181,8 +184,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
     def _take_in(self, model: FittedModel) -> None:
         """Set all attributes of a fit; the estimators' docstrings say what they mean."""
-        for name in ("contest_", "contest_gain_", "feature_names_in_", "inducing_points_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
+        for name in _OF_SOME_FITS:
+            self.__dict__.pop(name, None)  # of an earlier one
         self._fitted = model
         self._standardiser = model.standardiser
         self._likelihood = model.likelihood
@@ -206,6 +209,8 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         self.history_ = model.history
         if model.contest is not None:
             self.contest_, self.contest_gain_ = model.contest, model.contest_gain
+        if model.combination is not None:
+            self.combination_ = model.combination
 
     def _as_of(self, model: FittedModel) -> "GPEstimator":
         """A copy of this estimator, in the midst of its fit, that holds what is found by now."""
@@ -216,7 +221,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     @property
     def _method(self) -> type[Capabilities]:
         """What the method of the last fit says of itself."""
-        return METHODS[self._learns][self.method_]
+        return FITTED_METHODS[self._learns][self.method_]
 
     # --- using it -----------------------------------------------------------------------------
 

@@ -55,8 +55,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         small Gaussian process among the nearest rows of every query (docs/local.md), for many rows
         and fine structure. "auto": full_kl up to 300 rows unless inducing points are asked for,
         sparse_kl up to 2000. Above, sparse_kl and local compete on held-out rows and the better one
-        stays, unless an argument was given that only one of them has; sparse_kl for streams and
-        Dask collections. The softmax takes "sparse_kl" and "full_kl", and "auto" means those.
+        stays, or an average of both, unless an argument was given that only one of them has;
+        sparse_kl for streams and Dask collections. The softmax takes "sparse_kl", "full_kl",
+        "laplace" and "local", and "auto" means the same for it.
     method_options : dict or None, default None
         "ep", "fitc_ep": {"sweeps": "parallel" or "sequential"}. "mean_field",
         "sparse_mean_field": {"predictor": "gaussian" or "monte_carlo"}. "ivm": {"revisits": bool}.
@@ -146,7 +147,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     kernel_ : kernel with its learned parameters, in units of the standardised inputs
     inducing_points_ : array of shape (M, n_features), in the units of X; for methods without
         inducing points the rows that hold the posterior; not there for "local", which holds all
-    method_ : str, the method used
+    method_ : str, the method used; "combined" for an average of two
+    combination_ : dict, if `method_` is "combined": the weight of each method's latent function;
+        `kernel_` and `log_evidence_` are those of the heavier one
     posterior_ : the belief about the latent function
     log_evidence_ : float, the log evidence as the method gives it; for "local" the leave-one-out
         log predictive probability, summed over the rows (above 4096 from as many of them);

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..combined import CombinedPosterior
 from ..data.standardise import Standardiser
 from ..exceptions import ModelFileError
 from ..files import container, model_format
@@ -31,7 +32,7 @@ from ..files.header_values import (
 )
 from ..files.model_format import checked_array
 from ..fitting.job import FittedModel
-from ..fitting.settings import METHODS
+from ..fitting.settings import FITTED_METHODS, METHODS
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..local.model import RULES
@@ -82,8 +83,8 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
         "estimator": type(estimator).__name__,
         "arguments": _of_the_model(encode_arguments(estimator.get_params(deep=False))),
         "kernel": encode_kernel(estimator.kernel_),
-        "posterior": type(estimator.posterior_).__name__,
-        "local": _local_settings(estimator.posterior_),
+        **_kind(estimator.posterior_),
+        "combination": _combination_header(estimator),
         "targets": estimator._targets_header(encode_array),
         "n_features": estimator.n_features_in_,
         "feature_names": None if names is None else list(names),
@@ -124,16 +125,18 @@ def restored(
     check_fitted(kernel, n_features)
     training = header["training"]
     method = value_of(training, "method", str)
-    named("method", method, METHODS[cls._learns])
-    dtype = arrays["posterior.points"].dtype
+    named("method", method, FITTED_METHODS[cls._learns])
+    members = header.get("combination")  # not in files from before there were any
+    dtype = arrays["posterior.points" if members is None else "posterior.0.points"].dtype
     if dtype not in (np.float32, np.float64):
         raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
     targets = cls._restored_targets(header["targets"], dtype, known)
-    posterior = _restore_posterior(header, arrays, kernel, targets["likelihood"])
-    if isinstance(posterior, _HELD_BY_POINTS):
-        n_latent, found = targets["likelihood"].n_latent, len(posterior.projection)
-        if n_latent != found:
-            raise ModelFileError(f"its posterior has {found} latent functions, not {n_latent}.")
+    likelihood, combination = targets["likelihood"], None
+    posterior: Posterior
+    if members is None:
+        posterior = _restore_posterior(header, arrays, kernel, likelihood)
+    else:
+        posterior, combination = _restore_combination(header, arrays, likelihood, known)
     contest, gain = _restored_contest(training.get("contest"))
     estimator._take_in(
         FittedModel(
@@ -149,10 +152,11 @@ def restored(
             iterations=value_of(training, "n_iter", int),
             evaluations=value_of(training, "n_evaluations", int),
             converged=value_of(training, "converged", bool),
-            stored_rows=_restored_stored_rows(training, len(posterior.points)),
+            stored_rows=_restored_stored_rows(training, posterior),
             history=_restored_history(arrays),
             contest=contest,
             contest_gain=gain,
+            combination=combination,
             **{"classes": None} | targets,
         )
     )
@@ -167,6 +171,24 @@ def _restored_history(arrays: container.Arrays) -> dict[str, np.ndarray]:
         k: checked_array(arrays, f"history.{k}", d, length, complete=k not in _HISTORY_OF_SOME)
         for k, d in (_HISTORY | some).items()
     }
+
+
+def _kind(posterior: Posterior) -> dict[str, Any]:
+    """What is needed of a posterior besides kernel and arrays."""
+    settings = posterior.settings() if isinstance(posterior, LocalPosterior) else None
+    return {"posterior": type(posterior).__name__, "local": settings}
+
+
+def _combination_header(estimator: "GPEstimator") -> list[dict[str, Any]] | None:
+    """The members of a combination; their arrays are named after their numbers."""
+    posterior = estimator.posterior_
+    if not isinstance(posterior, CombinedPosterior):
+        return None
+    weights: dict[str, float] = estimator.combination_
+    return [
+        {"method": name, "weight": weight, "kernel": encode_kernel(member.kernel), **_kind(member)}
+        for (name, weight), member in zip(weights.items(), posterior.members, strict=True)
+    ]
 
 
 def _of_the_model(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -201,11 +223,33 @@ def _restore_posterior(header, arrays, kernel: Kernel, likelihood: Likelihood) -
     }
     if any(part.size == 0 for part in parts.values()):
         raise ModelFileError("its posterior is empty.")
+    if likelihood.n_latent != L:
+        raise ModelFileError(f"its posterior has {L} latent functions, not {likelihood.n_latent}.")
     return cls(kernel, **parts)
 
 
-def _local_settings(posterior: Posterior) -> dict[str, int | str] | None:
-    return posterior.settings() if isinstance(posterior, LocalPosterior) else None
+def _restore_combination(
+    header, arrays, likelihood: Likelihood, known: KnownClasses
+) -> tuple[CombinedPosterior, dict[str, float]]:
+    told = value_of(header, "combination", list)
+    members, weights = [], {}
+    for number, part in enumerate(told):
+        prefix = f"posterior.{number}."
+        own = {
+            f"posterior.{name.removeprefix(prefix)}": array
+            for name, array in arrays.items()
+            if name.startswith(prefix)
+        }
+        kernel = decode_kernel(part["kernel"], known)
+        check_fitted(kernel, header["n_features"])
+        members.append(_restore_posterior(header | part, own, kernel, likelihood))
+        method = value_of(part, "method", str)
+        named("method", method, METHODS["classes"])
+        weights[method] = value_of(part, "weight", float)
+    shares = np.array(list(weights.values()))
+    if len(weights) != len(told) or not (np.all(shares > 0) and abs(shares.sum() - 1.0) < 1e-9):
+        raise ModelFileError("the weights of its combination are not positive with the sum 1.")
+    return CombinedPosterior(tuple(members), tuple(shares.tolist())), weights
 
 
 def _restore_local(header, arrays, kernel: Kernel, likelihood: Likelihood) -> LocalPosterior:
@@ -264,11 +308,13 @@ def _restored_contest(told: Any) -> tuple[dict[str, float] | None, dict[str, Any
     }
 
 
-def _restored_stored_rows(training: dict[str, Any], n_points: int) -> int | None:
+def _restored_stored_rows(training: dict[str, Any], posterior: Posterior) -> int | None:
     """How many of the posterior's points are rows; None in files of older versions."""
     if training.get("stored_rows") is None:
         return None
     stored = value_of(training, "stored_rows", int)
+    members = posterior.members if isinstance(posterior, CombinedPosterior) else [posterior]
+    n_points = max(len(member.points) for member in members)
     if not 0 <= stored <= n_points:
         raise ModelFileError(f"it says that {stored} of its {n_points} points are rows.")
     return stored

@@ -3,8 +3,9 @@
 Which of them predicts better is a matter of the data: fine structure wants neighbours, a smooth
 function of many inputs wants a global fit (docs/choosing-a-method.md has figures). So a tenth of
 the rows, at most 4096, is held out, both learn from the others, and the one under which the
-held-out labels are more probable stays. Held-out rows then join the local one's store; the global
-one is fitted again from where it stands if its rows are few, for else they hardly matter.
+held-out labels are more probable stays, or a weighted average of both where that is better than
+either (combination.py). Held-out rows then join the local one's store; the global one is fitted
+again from where it stands if its rows are few, for else they hardly matter.
 
 The local one goes first. The other is given up when it has had as much time and is still far
 behind, so that a clear case costs twice the time of the better method and not more.
@@ -28,6 +29,7 @@ from jaxtyping import Float, Int
 from sklearn.utils import check_random_state
 
 from .. import prediction
+from ..combined import CombinedPosterior, Latent, averaged
 from ..exceptions import NumericalError
 from ..inference.sites import Rows
 from ..kernels import as_kernel
@@ -36,6 +38,7 @@ from ..progress import Progress
 from ..scoring import difference_interval
 from ..stopping import TimeLimit
 from ..training.row_sources import RowsInMemory
+from .combination import Combined, select
 from .job import FitContext, FittedModel
 from .settings import FitSettings
 
@@ -54,7 +57,8 @@ class Outcome(NamedTuple):
 
     method: str
     model: FittedModel | None  # None: it could not be fitted
-    nlp_of_rows: Float[np.ndarray, " n"] | None  # None: there was no time for a score
+    latent: Latent | None  # at the judges' rows; None: there was no time for a score
+    nlp_of_rows: Float[np.ndarray, " n"] | None
     seconds: float
     seconds_to_start: float  # until its first moment: most of it is compiling
     stopped: bool  # by the user
@@ -119,14 +123,19 @@ class Contest:
             )
         other_wins = not is_usable or other.nlp < local.nlp
         best, worse = (other, local) if other_wins else (local, other)
-        return self._crowned(best._replace(stopped=other.stopped), worse)
+        best = best._replace(stopped=other.stopped)
+        if best.latent is not None and worse.latent is not None and not best.stopped:
+            weights = self._weights(best, worse)
+            if np.all(weights > 0):
+                return self._combined(best, worse, weights)
+        return self._crowned(best, worse)
 
     def _compete(self, method: str, limit: TimeLimit | None, callback: "_Follow") -> Outcome:
         max_time = None if limit is None else max(limit.seconds, _LEAST_TIME)
         settings = replace(self._settings_of(method), max_time=max_time, callback=callback)
         context = FitContext(limit, self.interruption, self._task)
         started = time.perf_counter()
-        model = score = None
+        model = latent = nlp = None
         rival, abandoned = callback.rival, False
         has_rival = rival is not None and rival.model is not None
         with warnings.catch_warnings(record=True) as said:
@@ -137,7 +146,8 @@ class Contest:
                     model = self.fit(settings, self.learned, context)
                 if self._is_time_to_score(callback):
                     with self.interruption.abandonable(self.limit):
-                        score = self.nlp_of_rows(model)
+                        latent = self.latent(model)
+                        nlp = self.nlp_of_rows(model, latent)
             except NumericalError:
                 model = None
             except KeyboardInterrupt:
@@ -147,7 +157,8 @@ class Contest:
         seconds = time.perf_counter() - started
         stopped = self.interruption.seen or self.asked_to_stop
         times = seconds, callback.seconds_to_start
-        return Outcome(method, model, score, *times, stopped, abandoned, list(said))
+        latent = None if nlp is None else latent
+        return Outcome(method, model, latent, nlp, *times, stopped, abandoned, list(said))
 
     def _is_over(self) -> bool:
         return self.interruption.seen or (self.limit is not None and self.limit.is_over())
@@ -179,33 +190,67 @@ class Contest:
         needed = max(_TO_START, of.seconds_to_start) if of.rival is None else 0.0
         return self.limit is None or self.limit.left() > needed
 
-    def nlp_of_rows(self, model: FittedModel, most: int | None = None) -> Float[np.ndarray, " n"]:
+    def latent(self, model: FittedModel, most: int | None = None) -> Latent:
+        """Mean and variance of the latent functions at the judges' rows, or the first of them."""
+        return prediction.marginals(model.posterior, model.standardiser, self.X_judges[:most])
+
+    def nlp_of_rows(self, model: FittedModel, latent: Latent) -> Float[np.ndarray, " n"]:
         """Each judge's negative log probability, times its share of the weight."""
-        some = slice(most)
-        log_p = np.column_stack(
-            prediction.log_probabilities(
-                model.likelihood, model.posterior, model.standardiser, self.X_judges[some]
-            )
-        )
+        log_p = np.column_stack(prediction.log_probabilities_of(model.likelihood, *latent))
+        some = slice(len(log_p))
         log_p = log_p[np.arange(len(log_p)), self.codes[some]]
         mean = np.mean(self.weights[some])
         return -log_p * (self.weights[some] / mean if mean > 0 else 0.0)
 
-    def _crowned(self, best: Outcome, worse: Outcome | None) -> FittedModel:
-        for warning in best.said:
-            warnings.warn_explicit(
-                warning.message, warning.category, warning.filename, warning.lineno
-            )
-        model = best.model
+    def _weights(self, *outcomes: Outcome) -> Float[np.ndarray, " K"]:
+        """Of a combination; all on the first, the best, if that is as good."""
+        model = outcomes[0].model
         assert model is not None
-        if isinstance(model.posterior, LocalPosterior):
-            model = self._with_judges(model, best)
-        elif self.rows.n_rows <= _FEW_ROWS and not best.stopped:
-            model = self._fitted_again(model, best)
+        members = [outcome.latent for outcome in outcomes if outcome.latent is not None]
+        return select(members, lambda latent: -self.nlp_of_rows(model, latent))
+
+    def _combined(
+        self, best: Outcome, worse: Outcome, weights: Float[np.ndarray, " K"]
+    ) -> FittedModel:
+        """Both, averaged; the heavier one first, which gives its kernel and its evidence."""
+        assert best.model is not None
+        assert best.latent is not None
+        assert worse.latent is not None
+        latent = averaged([best.latent, worse.latent], weights.tolist())
+        nlp = self.nlp_of_rows(best.model, latent)
+        both = best._replace(method=Combined.name, nlp_of_rows=nlp)
+        pairs = sorted(zip(weights.tolist(), (best, worse), strict=True), key=lambda p: -p[0])
+        members = [self._finished(outcome) for _, outcome in pairs]
+        posterior = CombinedPosterior(
+            tuple(member.posterior for member in members), tuple(weight for weight, _ in pairs)
+        )
+        combination = {outcome.method: weight for weight, outcome in pairs}
+        made = replace(
+            members[0], method=Combined.name, posterior=posterior, combination=combination
+        )
+        contest = {outcome.method: outcome.nlp for outcome in (best, worse, both)}
+        return replace(made.combined(members), contest=contest, contest_gain=_gain(both, best))
+
+    def _crowned(self, best: Outcome, worse: Outcome | None) -> FittedModel:
+        model = self._finished(best)
         both = [best] if worse is None else [best, worse]
         judged = [o for o in both if o.nlp_of_rows is not None or o.model is None]
         scores = {outcome.method: outcome.nlp for outcome in judged}
         return replace(model, contest=scores, contest_gain=_gain(best, worse))
+
+    def _finished(self, outcome: Outcome) -> FittedModel:
+        """Its warnings are said, and it learns from the judges' rows, too."""
+        for warning in outcome.said:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+        model = outcome.model
+        assert model is not None
+        if isinstance(model.posterior, LocalPosterior):
+            return self._with_judges(model, outcome)
+        if self.rows.n_rows <= _FEW_ROWS and not outcome.stopped:
+            return self._fitted_again(model, outcome)
+        return model
 
     def _with_judges(self, model: FittedModel, best: Outcome) -> FittedModel:
         """The judges join the store; their own log probability is what they add to the evidence.
@@ -282,7 +327,9 @@ class _Follow:
             return False
         self._looked = now.seconds
         factor, more = _FAR_BEHIND
-        nlp = float(np.mean(self._contest.nlp_of_rows(now.model(), _WATCHED)))
+        model = now.model()
+        latent = self._contest.latent(model, _WATCHED)
+        nlp = float(np.mean(self._contest.nlp_of_rows(model, latent)))
         return nlp > factor * rival.nlp + more
 
 

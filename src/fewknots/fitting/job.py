@@ -1,13 +1,14 @@
 """A fit whose choices are made, what it is told and may be stopped by, and what it leaves."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..combined import CombinedPosterior
 from ..data.standardise import Standardiser
 from ..exceptions import NumericalWarning, warn
 from ..kernels import Kernel, as_kernel
@@ -30,6 +31,7 @@ class FittedModel:
     gradient : in the user's units, as `evidence`.
     target_mean, target_scale : of numbers, which the likelihood sees standardised.
     contest, contest_gain : if methods competed.
+    combination : if several stayed, the weight of each.
     """
 
     method: str
@@ -52,6 +54,32 @@ class FittedModel:
     target_scale: float = 1.0
     contest: dict[str, float] | None = None
     contest_gain: dict[str, Any] | None = None
+    combination: dict[str, float] | None = None
+
+    def members(self) -> "list[FittedModel]":
+        """The fits that a combination is made of, by their order in it; else this one."""
+        if not isinstance(self.posterior, CombinedPosterior) or self.combination is None:
+            return [self]
+        pairs = zip(self.combination, self.posterior.members, strict=True)
+        return [
+            replace(self, method=name, posterior=part, kernel=part.kernel, combination=None)
+            for name, part in pairs
+        ]
+
+    def combined(self, members: "list[FittedModel]") -> "FittedModel":
+        """The same combination of these fits."""
+        assert isinstance(self.posterior, CombinedPosterior)
+        parts = tuple(member.posterior for member in members)
+        stored = max(member.stored_rows or 0 for member in members)
+        return replace(
+            members[0],
+            method=self.method,
+            posterior=replace(self.posterior, members=parts),
+            combination=self.combination,
+            is_bound=False,
+            gradient=None,
+            stored_rows=stored,
+        )
 
 
 class FitContext(NamedTuple):

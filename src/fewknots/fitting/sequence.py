@@ -55,6 +55,8 @@ def fit(
     n_latent = settings.starting_likelihood(source.classes).n_latent
     fit_plan = choose_plan(settings, source.n_rows, source.where, n_latent)
     if warm is not None:
+        named = [part for part in warm.members() if part.method == fit_plan.method.name]
+        warm = named[0] if named else warm
         check_warm_method(warm, fit_plan.method, n_latent)
     if isinstance(source, RowsInMemory):
         source = _rows_to_train_on(source, fit_plan)
@@ -69,6 +71,9 @@ def update(
     settings: FitSettings, source: RowsInMemory, context: FitContext, known: FittedModel
 ) -> FittedModel:
     """Let more rows inform what is known; kernel and inducing points stay where they are."""
+    if known.combination is not None:
+        parts = [update(settings, source, context, member) for member in known.members()]
+        return known.combined(parts)
     standardiser, likelihood = known.standardiser, known.likelihood
     encoding = Encoding(likelihood, likelihood.encoded)
     if isinstance(known.posterior, LocalPosterior):

@@ -22,7 +22,7 @@ from ..inference.full_kl import FullKL
 from ..inference.ivm import IVM
 from ..inference.laplace import Laplace
 from ..inference.mean_field import MeanField
-from ..inference.method import Method
+from ..inference.method import Capabilities, Method
 from ..inference.regression import SVI, Exact, Titsias
 from ..inference.sparse_kl import SparseKL
 from ..inference.sparse_mean_field import SparseMeanField
@@ -31,6 +31,7 @@ from ..likelihoods import LINKS, Bernoulli, Gaussian, Likelihood, Softmax
 from ..local.method import Local
 from ..optimize import lbfgsb, scg
 from ..training.steps import STOCHASTIC
+from .combination import Combined
 
 AnyMethod = Method | Local  # the local one has a training of its own
 CLASSIFICATION: dict[str, type[AnyMethod]] = {
@@ -53,6 +54,11 @@ REGRESSION: dict[str, type[AnyMethod]] = {
     "sparse_kl": SparseKL,
 }
 METHODS = {"classes": CLASSIFICATION, "numbers": REGRESSION}  # by what is learned
+# What `method_` can be after a fit: a contest may end in a combination.
+FITTED_METHODS: dict[str, dict[str, type[Capabilities]]] = {
+    "classes": {**CLASSIFICATION, Combined.name: Combined},
+    "numbers": {**REGRESSION},
+}
 ROUNDS = "rounds"
 # What moves kernel and inducing points in full batch, the method's own solver inside.
 FULL_BATCH: dict[str, lbfgsb.Maximise] = {"collapsed": lbfgsb.maximise, "scg": scg.maximise}

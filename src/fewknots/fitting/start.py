@@ -27,7 +27,7 @@ from ..training.parameters import Learned, Model, constraints_of
 from ..training.steps import Naturals, prior_base
 from ..training.stochastic import Start
 from .job import FittedModel, Job
-from .settings import CLASSIFICATION, AnyMethod, FitSettings
+from .settings import FITTED_METHODS, AnyMethod, FitSettings
 
 _FEW_ROWS = 20_000
 _ENOUGH_ROWS = 10_000  # to see how far each input spreads
@@ -56,7 +56,10 @@ def check_warm_method(warm: FittedModel, method: AnyMethod, n_latent: int) -> No
             f"but these classes and this likelihood need {n_latent}. Set warm_start=False to begin "
             "anew."
         )
-    if CLASSIFICATION[warm.method].looks_up_neighbours and not method.looks_up_neighbours:
+    if (
+        FITTED_METHODS["classes"][warm.method].looks_up_neighbours
+        and not method.looks_up_neighbours
+    ):
         raise ValueError(
             f"warm_start=True continues a fit by method={warm.method!r}, but method is "
             f"{method.name!r} now. Set warm_start=False to begin anew."

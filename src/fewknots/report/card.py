@@ -38,8 +38,9 @@ def model_card(evidence: Evidence) -> list[Markup | None]:
 
 def held_by(classifier: Any) -> str:
     """Number of inducing points or training rows of the posterior, as text."""
-    one = "training row" if classifier._method.looks_up_neighbours else "point"
-    return counted(len(classifier.posterior_.points), one)
+    if classifier._method.looks_up_neighbours:
+        return counted(classifier.stored_rows_ or len(classifier.posterior_.points), "training row")
+    return counted(len(classifier.posterior_.points), "point")
 
 
 def scores_of_model(evidence: Evidence) -> dict[str, float | None]:

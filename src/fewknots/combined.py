@@ -1,0 +1,83 @@
+r"""A posterior made of others: their latent functions averaged.
+
+    f(x) = Σ_k w_k f_k(x),     w_k ≥ 0,  Σ_k w_k = 1,
+
+    μ(x) = Σ_k w_k μ_k(x),     σ²(x) = Σ_k w_k σ_k²(x).
+
+The members have learned from the same rows, so how their errors go together is not known. The
+variance is the largest that the average can have: Var Σ w_k f_k ≤ (Σ w_k σ_k)² ≤ Σ w_k σ_k², first
+for members that agree in everything, then by Jensen's inequality. A combination is never surer
+than its members are on average, and with equal members it is each of them.
+
+| symbol   | name here | shape |
+|----------|-----------|-------|
+| w        | weights   | K     |
+| μ_k, σ_k²| marginals | L×N   |
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from .data.blocks import map_blocks
+from .kernels import Kernel
+from .numerics.precision import computing_in, for_platform
+from .posterior import Posterior, Then
+
+# What it costs to call a compiled function, in rows.
+_CALL = {"cpu": 32, "gpu": 8192}
+
+Latent = tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "L N"]]
+
+
+def averaged(members: Sequence[Latent], weights: Sequence[float]) -> Latent:
+    """Mean and variance of the average, from those of the members."""
+    parts = list(zip(members, weights, strict=True))
+    mean, variance = (
+        sum(weight * member[which].astype(np.float64) for member, weight in parts)
+        for which in (0, 1)
+    )
+    return np.asarray(mean), np.asarray(variance)
+
+
+@dataclass(frozen=True)
+class CombinedPosterior:
+    """Posteriors of the same latent functions, with weights; the heaviest comes first."""
+
+    members: tuple[Posterior, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def kernel(self) -> Kernel:
+        """That of the heaviest member."""
+        return self.members[0].kernel
+
+    @property
+    def points(self) -> Float[np.ndarray, "M D"]:
+        """Those of the heaviest member."""
+        return self.members[0].points
+
+    def marginals(self, X: Float[np.ndarray, "N D"]) -> Latent:
+        """Mean and variance of each latent function at each row."""
+        return averaged([member.marginals(X) for member in self.members], self.weights)
+
+    def mapped(self, then: Then, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
+        """The members one after the other; then a block of rows at a time."""
+        mean, variance = self.marginals(X)
+
+        def of_block(mean: Any, variance: Any) -> tuple[Any, ...]:
+            return then(mean.T, variance.T)
+
+        with computing_in(np.dtype(np.float64)):
+            return map_blocks(of_block, mean.T, variance.T, call=for_platform(_CALL))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The members' arrays, each name after the number of its member."""
+        return {
+            f"{number}.{name}": array
+            for number, member in enumerate(self.members)
+            for name, array in member.arrays().items()
+        }
