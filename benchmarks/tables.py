@@ -6,7 +6,7 @@
 FOLDER of `--data` holds the sets (docs/datasets.md). Of each a quarter of the rows, at most 20,000,
 is for testing, drawn at random with the number of the split as seed. Every cell (set, split,
 method) is a process of its own and a file in `--out`, so that the command goes on where it was
-stopped, and the seconds of `fit` count compiling. `--report` only prints the tables of what is there.
+stopped, and the seconds of `fit` count compiling. `--report` only prints tables of what is there.
 
 Raw tables (numbers, texts, gaps) are given as data frames to what takes them; the others get
 one-hot columns, gaps replaced by the median, and standard deviation 1. "tuned" is the best of 30
