@@ -1,5 +1,6 @@
 """GPClassifier: the scikit-learn face. No mathematics here, only conventions."""
 
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..fitting.job import FitContext, FittedModel
 from ..likelihoods import LINKS, Bernoulli, Softmax
 from ..numerics.precision import on_device, resolve_dtype
 from ..training.row_sources import RowsInMemory
+from . import new_gaps
 from .streaming import StreamingFits
 
 
@@ -265,10 +267,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
             return sequence.fit(settings, rows, context, warm)
 
     def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):
-        X, y = self._checked(X, label_column(y), reset)
+        X, y, columns = self._checked(X, label_column(y), reset)
         found = found_classes(y) if classes is None else known_classes(y, classes)
         weights = row_weights(sample_weight, settings.class_weight, X, found)
-        return RowsInMemory(X, found.codes, weights, self._names, found.labels)
+        names = self._names if columns is None else columns.feature_names
+        return RowsInMemory(X, found.codes, weights, names, found.labels, columns=columns)
 
     # --- prediction ---------------------------------------------------------------------------
 
@@ -276,8 +279,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         """Log probability of each class, exact also where the probability underflows."""
         if is_dask(X):
             return self._lazily("predict_log_proba", X)
-        with on_device(self.device):
-            return np.column_stack(prediction.log_probabilities(*self._at(X)))
+        return np.column_stack(self._log_probabilities(X))
+
+    def _log_probabilities(self, X: Any) -> tuple[np.ndarray, ...]:
+        of_rows = partial(prediction.log_probabilities, self._likelihood)
+        return self._predicted(of_rows, new_gaps.mean_log_probability, X)
 
     def predict_proba(self, X: Any) -> Any:
         """Probability of each class, in the order of `classes_`.
@@ -299,8 +305,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         if self._likelihood.n_latent > 1:
             log_p = self.predict_log_proba(X)
             return log_p if len(self.classes_) > 2 else log_p[:, 1] - log_p[:, 0]
+        rows = self._rows(X)
+        if new_gaps.have_gaps(rows):  # the average is one of probabilities
+            return prediction.decision_of(self._likelihood, *self._log_probabilities(X))
         with on_device(self.device):
-            return prediction.decision(*self._at(X))
+            return prediction.decision(self._likelihood, self.posterior_, self._standardiser, rows)
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row."""
@@ -316,10 +325,6 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         check_is_fitted(self)
         return predicted(self, method, X)
 
-    def _at(self, X: Any) -> tuple:
-        rows = self._rows(X)
-        return self._likelihood, self.posterior_, self._standardiser, rows
-
     # --- keeping ------------------------------------------------------------------------------
 
     def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
@@ -330,7 +335,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         dtype="float64" to 1e-10. Needs onnx, the extra `onnx`: `pip install '.[onnx]'` in the
         checkout.
         """
-        to_onnx(self, path, dtype=dtype)
+        to_onnx(self, path, dtype=dtype, recipe=self.recipe_)
 
     def _targets_header(self, encode_array) -> dict[str, Any]:
         likelihood = self._likelihood

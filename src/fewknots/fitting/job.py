@@ -17,6 +17,7 @@ from ..optimize.lbfgsb import Status
 from ..posterior import Posterior
 from ..progress import Progress, Reporter
 from ..stopping import Interruption, TimeLimit
+from ..tables.recipe.input_columns import InputColumns
 from ..training.full_batch import EvidenceGradient, Fitted
 from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource, Table
 from .plan import FitPlan
@@ -30,6 +31,7 @@ class FittedModel:
     gradient : in the user's units, as `evidence`.
     target_mean, target_scale : of numbers, which the likelihood sees standardised.
     contest, contest_gain : if methods competed.
+    columns : of the user's table, where features were made of them; None: they are the features.
     """
 
     method: str
@@ -52,6 +54,7 @@ class FittedModel:
     target_scale: float = 1.0
     contest: dict[str, float] | None = None
     contest_gain: dict[str, Any] | None = None
+    columns: InputColumns | None = None
 
 
 class FitContext(NamedTuple):
@@ -151,6 +154,7 @@ class Job:
             history=history,
             target_mean=self.encoding.mean,
             target_scale=self.encoding.scale,
+            columns=source.columns,
         )
 
 
