@@ -145,8 +145,9 @@ def contents_in_words(estimator: Any, table: "TableModel | None") -> str:
                 "; and a fingerprint of each row it learned from, by which it recognises such a "
                 "row when it is given"
             )
-        if any(column.kind == "text" for column in table.recipe.columns):
-            said += "; and the more frequent words of the text columns"
+    recipe = estimator.recipe_ if table is None else table.recipe
+    if recipe is not None and any(column.kind in ("text", "ordered") for column in recipe.columns):
+        said += "; and the more frequent words of the text columns"
     return f"{said}."
 
 

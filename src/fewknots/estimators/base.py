@@ -8,6 +8,7 @@ there.
 import tempfile
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -319,9 +320,17 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
             return self._encoded(X, self._columns)[1]
         finite = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
         X = validate_data(self, with_numeric_columns(X), reset=False, **finite)
-        if not new_gaps.have_gaps(X):
-            check_magnitude(X, self._names)
+        check_magnitude(np.nan_to_num(X, nan=0.0) if new_gaps.have_gaps(X) else X, self._names)
         return X
+
+    def _for_features(self) -> "GPEstimator":
+        """A copy that takes arrays of what the kernel sees, and knows no names."""
+        other = copy(self)
+        other.__dict__.pop("feature_names_in_", None)
+        if self._columns is not None:
+            other._fitted = replace(self._fitted, columns=None)
+            other.recipe_, other.n_features_in_ = None, self._fitted.n_features
+        return other
 
     def _points(self) -> Float[np.ndarray, "M D"]:
         """What the posterior is held by, in the units of the features."""

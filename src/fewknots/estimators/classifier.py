@@ -282,6 +282,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         return np.column_stack(self._log_probabilities(X))
 
     def _log_probabilities(self, X: Any) -> tuple[np.ndarray, ...]:
+        check_is_fitted(self)
         of_rows = partial(prediction.log_probabilities, self._likelihood)
         return self._predicted(of_rows, new_gaps.mean_log_probability, X)
 

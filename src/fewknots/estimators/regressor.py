@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .. import prediction
 from ..data.row_checks import check_finite
@@ -166,6 +166,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
         `predict_latent` gives mean and variance of the function without the noise.
         """
+        check_is_fitted(self)
         of_rows = partial(prediction.moments, self._likelihood)
         mean, variance = self._predicted(of_rows, new_gaps.mixture_moments, X)
         mean, variance = self._in_units_of_y(mean, variance)

@@ -78,7 +78,10 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
     arrays = {f"posterior.{k}": v for k, v in estimator.posterior_.arrays().items()}
     arrays |= {"standardiser.mean": standardiser.mean, "standardiser.scale": standardiser.scale}
     arrays |= {f"history.{k}": v for k, v in estimator.history_.items()}
-    names, columns = estimator._fitted.feature_names, estimator._fitted.columns
+    columns = estimator._columns
+    names = getattr(estimator, "feature_names_in_", None)
+    if columns is not None:
+        names = columns.feature_names
     header = {
         "estimator": type(estimator).__name__,
         "arguments": _of_the_model(encode_arguments(estimator.get_params(deep=False))),

@@ -38,6 +38,10 @@ class InputColumns:
     def _places(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(distinct_names(self.names))}
 
+    def place(self, name: str) -> int:
+        """Where the table has the recipe's column of this name."""
+        return self._places[name]
+
     @property
     def feature_names(self) -> np.ndarray:
         """One for each feature that a row becomes."""
@@ -57,9 +61,7 @@ class InputColumns:
     def encode(self, table: MemoryTable) -> np.ndarray:
         """The features of all rows, NaN for a gap in a column that had none in the fit."""
         columns = table.columns
-        return self.recipe.features(
-            lambda name: columns[self._places[name]].values, table.n_rows, _X
-        )
+        return self.recipe.features(lambda name: columns[self.place(name)].values, table.n_rows, _X)
 
     def header(self) -> dict[str, Any]:
         """All of it as JSON."""
