@@ -1,4 +1,4 @@
-"""Columns that are no numbers, where numbers are needed: the error names one and says what to do."""
+"""Columns that are no numbers where numbers are needed: the error names one, and what to do."""
 
 import datetime
 

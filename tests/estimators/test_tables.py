@@ -1,4 +1,4 @@
-"""Tables as they are: text, categories, dates, durations and gaps, by the recipe of the command line."""
+"""Tables as they are: text, categories, dates and gaps, by the recipe of the command line."""
 
 import datetime
 import pickle
@@ -16,7 +16,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from fewknots import GPClassifier, GPRegressor, InputWarning, load
-from fewknots.data.memory_columns import distinct_names, memory_table
+from fewknots.data.memory_columns import memory_table
+from fewknots.data.sources import Place
 from fewknots.tables.recipe import RecipeLearner
 
 N = 120
@@ -68,7 +69,9 @@ def test_what_the_columns_become(people, fitted):
     assert list(fitted.feature_names_in_) == list(table.columns)
     assert fitted.inducing_points_.shape == (10, len(FEATURES))
     assert fitted.score(table, y) > 0.8
-    X = dict(zip(FEATURES, fitted.recipe_.features(columns_of(table), N, None).T, strict=True))
+    X = dict(
+        zip(FEATURES, fitted.recipe_.features(columns_of(table), N, Place("X")).T, strict=True)
+    )
     np.testing.assert_array_equal(X["size"], table["size"].cat.codes)
     np.testing.assert_array_equal(X["wait"], table["wait"] / pd.Timedelta(days=1))
     np.testing.assert_allclose(X["age"][0], table["age"].mean())
@@ -109,16 +112,10 @@ def test_it_is_the_recipe_of_the_command_line(people, fitted):
     arrow = as_arrow(table.drop(columns="size"))
     learner = RecipeLearner(arrow.schema, arrow.column_names, {}, from_csv=False)
     for batch in arrow.to_batches():
-        learner.add(batch, fitted_place())
+        learner.add(batch, Place("rows"))
     wanted = {column.name: column for column in learner.recipe().columns}
     found = {column.name: column for column in fitted.recipe_.columns if column.kind != "ordered"}
     assert found == wanted
-
-
-def fitted_place():
-    from fewknots.data.sources import Place
-
-    return Place("rows")
 
 
 def test_saved_and_pickled(people, fitted, tmp_path):
@@ -168,7 +165,9 @@ def test_numbers_without_gaps_go_the_old_way(moons):
         np.testing.assert_array_equal(clf.predict_proba(table), plain.predict_proba(X))
 
 
-@pytest.mark.parametrize("estimator", [quick(), GPRegressor(n_inducing=10, max_iter=5)])
+@pytest.mark.parametrize(
+    "estimator", [quick(), GPRegressor(n_inducing=10, max_iter=5, random_state=0)]
+)
 def test_arrays_with_gaps(moons, estimator):
     X, y = moons
     gaps = X.copy()
@@ -216,7 +215,6 @@ def test_columns_that_say_nothing(people):
         ([datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)] * 60, ("c: days since 1970",)),
         (pd.Categorical([1, 2, None] * 40), ("c=(missing)", "c=1", "c=2")),
         (pd.cut(np.arange(N), 3), ("c",)),
-        (pd.cut(np.arange(N), 3, labels=False), ("c",)),
         (pd.array(["u", "v", None] * 40, "string[pyarrow]"), ("c=(missing)", "c=u", "c=v")),
         (pd.Series([True, None] * 60, dtype="bool[pyarrow]"), ("c", "c (missing)")),
         (pd.Series([1, None] * 60, dtype="int64[pyarrow]"), ("c", "c (missing)")),
@@ -231,7 +229,7 @@ def test_columns_that_say_nothing(people):
         ),
         (pl.Series([datetime.timedelta(1), None] * 60), ("c", "c (missing)")),
     ],
-    ids=str,
+    ids=lambda value: value[0] if isinstance(value, tuple) else type(value).__name__,
 )  # fmt: skip
 def test_a_column_of_any_kind(column, features):
     x = np.linspace(-1.0, 1.0, N)
@@ -244,18 +242,15 @@ def test_a_column_of_any_kind(column, features):
 
 def test_names_that_repeat_or_are_no_text(people):
     table, y = people
-    twice = table[["age", "city", "age"]]
-    clf = quick().fit(twice, y)
-    assert clf.recipe_.names == ("age", "city", "age (2)")
-    assert clf.feature_names_in_.tolist() == ["age", "city", "age"]
-    clf.predict(twice)
+    with pytest.raises(ValueError, match="X has 2 columns named 'age': rename them"):
+        quick().fit(table[["age", "city", "age"]], y)
     numbered = table[["age", "city"]].set_axis([3, 7], axis=1)
     clf = quick().fit(numbered, y)
     assert (clf.recipe_.names, hasattr(clf, "feature_names_in_")) == (("3", "7"), False)
     clf.predict(numbered)
-    assert distinct_names(["a", "a", "a (2)", "a"]) == ("a", "a (3)", "a (2)", "a (4)")
 
 
+@pytest.mark.filterwarnings("ignore:.* rows of X have no value in")  # of a fold without them
 def test_scikit_learns_tools(people):
     table, y = people
     scores = cross_val_score(quick(), table, y, cv=3)
@@ -297,7 +292,11 @@ def test_without_pyarrow(moons, tmp_path):
     """Numbers with gaps need none; text says what is missing."""
     script = """
 import sys
-sys.modules["pyarrow"] = None
+class NoPyarrow:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "pyarrow":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NoPyarrow())
 import numpy as np, pandas as pd
 from fewknots import GPClassifier, load
 X = np.random.default_rng(0).normal(size=(60, 2))

@@ -6,8 +6,6 @@ column as texts. A column of Python objects is looked at value by value: numbers
 text), if all are; what Arrow makes of them, if they are of one kind; otherwise texts.
 """
 
-from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 class MemoryColumn(NamedTuple):
     """One column."""
 
-    name: str  # no other column has the same
+    name: str  # of an array "x0", "x1", ...
     values: "np.ndarray | pa.Array"
     is_boolean: bool = False
     order: tuple[str, ...] = ()  # of categories that have one, from the lowest
@@ -38,28 +36,11 @@ class MemoryTable(NamedTuple):
 def memory_table(X: Any) -> MemoryTable:
     """The columns of X, which was found to be a table (`column_kinds`) or an array of numbers."""
     kinds = column_kinds(X)
-    names = distinct_names([str(label) for label, _ in kinds], isinstance(X, np.ndarray))
+    unnamed = "x" if isinstance(X, np.ndarray) else ""
     columns = tuple(
-        _column(name, kind, X, place)
-        for place, (name, (_, kind)) in enumerate(zip(names, kinds, strict=True))
+        _column(unnamed + name, kind, X, place) for place, (name, kind) in enumerate(kinds)
     )
     return MemoryTable(columns, len(X))
-
-
-def distinct_names(names: Sequence[str], numbered: bool = False) -> tuple[str, ...]:
-    """The names, each once: a second "a" is "a (2)"; columns without names are "x0", "x1", ..."""
-    if numbered:
-        return tuple(f"x{number}" for number in range(len(names)))
-    taken, times, found = set(names), Counter[str](), []
-    for name in names:
-        times[name] += 1
-        own = name
-        while times[name] > 1 and own in taken:
-            own = f"{name} ({times[name]})"
-            times[name] += own in taken
-        taken.add(own)
-        found.append(own)
-    return tuple(found)
 
 
 def _column(name: str, kind: str, X: Any, place: int) -> MemoryColumn:
@@ -79,7 +60,8 @@ def _column(name: str, kind: str, X: Any, place: int) -> MemoryColumn:
         return _of_pandas_categories(name, column.array, pa)
     if str(getattr(column, "dtype", "")).startswith("period"):
         column = column.dt.to_timestamp()
-    return _of_arrow(name, _as_arrow(column, pa), pa)
+    # polars says "ordered" of every Enum, which is mostly just a list of levels
+    return _of_arrow(name, _as_arrow(column, pa), pa, ordered=is_arrow(column))
 
 
 def _at(X: Any, place: int) -> Any:
@@ -119,13 +101,13 @@ def _as_arrow(column: Any, pa: Any) -> Any:
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
-def _of_arrow(name: str, column: Any, pa: Any) -> MemoryColumn:
+def _of_arrow(name: str, column: Any, pa: Any, ordered: bool = False) -> MemoryColumn:
     if isinstance(column, pa.ChunkedArray):  # `combine_chunks` leaves none or several
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     if not pa.types.is_dictionary(column.type):
         return MemoryColumn(name, column)
     words = _as_words(column.dictionary, pa)
-    if column.type.ordered:
+    if ordered and column.type.ordered:
         order = tuple(words.to_pylist())
         return MemoryColumn(name, _coded(column.indices, words, pa), order=order)
     return MemoryColumn(name, _coded(column.indices, words, pa))
@@ -160,6 +142,25 @@ def _arrow_or_none(values: Any, pa: Any) -> Any:
     return None if isinstance(found, pa.ExtensionArray) else found
 
 
+def as_arrow(column: MemoryColumn) -> Any:
+    """The values as a pyarrow array, also of numbers, whole ones as such."""
+    import pyarrow as pa
+
+    values = column.values
+    if not isinstance(values, np.ndarray):
+        return values
+    absent = np.isnan(values)
+    if absent.all():
+        return pa.nulls(len(values))
+    whole = np.where(absent, 0.0, values)
+    if column.is_boolean:
+        return pa.array(whole > 0.0, mask=absent)
+    small = np.abs(whole) < _EXACT
+    if (small & (whole == np.floor(whole))).all():
+        return pa.array(whole.astype(np.int64), mask=absent)
+    return pa.array(values, mask=absent)
+
+
 def _of_objects(name: str, column: Any, pa: Any) -> MemoryColumn:
     """A column of Python objects: numbers, dates, texts, or some of each."""
     numbers = _numbers_of(column)
@@ -180,6 +181,7 @@ def _of_objects(name: str, column: Any, pa: Any) -> MemoryColumn:
     return _of_arrow(name, found, pa)
 
 
+_EXACT = 2.0**53  # the first whole number that float64 may not hold
 _SIMPLE = (str, int, float, bool, np.generic)
 
 

@@ -11,6 +11,7 @@ A table whose columns are not all numbers becomes numbers by a recipe (`memory_c
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -102,6 +103,15 @@ def column_kinds(X: Any) -> list[tuple[str, str]]:
 def is_table(X: Any) -> bool:
     """Whether X is a table of pandas, polars or pyarrow, or looks like one."""
     return is_arrow(X) or (hasattr(X, "columns") and hasattr(X, "dtypes"))
+
+
+def check_names(X: Any) -> None:
+    """Refuse a table with two columns of one name."""
+    names = [name for name, _ in column_kinds(X)] if is_table(X) else []
+    if len(set(names)) == len(names):
+        return
+    name, times = Counter(names).most_common(1)[0]
+    raise ValueError(f"X has {times} columns named {name!r}: rename them.")
 
 
 def only_numbers(X: Any) -> bool:

@@ -22,7 +22,7 @@ from .. import prediction
 from ..data.memory_columns import memory_table
 from ..data.sources import open_source
 from ..data.spool import Spool
-from ..data.tables import check_magnitude, is_table, only_numbers, with_numeric_columns
+from ..data.tables import check_magnitude, check_names, is_table, only_numbers, with_numeric_columns
 from ..exceptions import InterruptedFitWarning, warn
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
@@ -179,6 +179,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
         reset : whether the columns may be others than those of the last fit.
         """
+        check_names(X)
         known = self._columns if self._warm() is not None or not reset else None
         if known is None and only_numbers(X):
             numeric = self._y_and(with_numeric_columns(X), y, reset)
@@ -315,6 +316,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     def _rows(self, X: Any) -> Float[np.ndarray, "N D"]:
         """New rows, checked against those of the fit; NaN for a gap where the fit had none."""
         check_is_fitted(self)
+        check_names(X)
         if self._columns is not None:
             validate_data(self, X, skip_check_array=True, reset=False)
             return self._encoded(X, self._columns)[1]

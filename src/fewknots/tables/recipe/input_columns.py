@@ -1,16 +1,15 @@
 """The columns of a table in memory and their recipe: what an estimator knows of its X.
 
 The recipe is that of the command line, learned from the whole table at once. Columns are known by
-their place: names may repeat, or be missing.
+their place; an array has no names for them.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ...data.memory_columns import MemoryColumn, MemoryTable, distinct_names
+from ...data.memory_columns import MemoryColumn, MemoryTable, as_arrow
 from ...data.sources import Place
 from ...exceptions import InputWarning, ModelFileError, warn
 from ...files.model_format import field, texts
@@ -26,7 +25,7 @@ _X = Place("X")
 class InputColumns:
     """All columns of X, also those that say nothing, and the recipe for the others.
 
-    names : as the user has them, not necessarily each once; "x0", "x1", ... of an array.
+    names : as the user has them; "x0", "x1", ... of an array.
     are_named : whether these are the user's.
     """
 
@@ -34,13 +33,9 @@ class InputColumns:
     are_named: bool
     recipe: Recipe
 
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(distinct_names(self.names))}
-
     def place(self, name: str) -> int:
         """Where the table has the recipe's column of this name."""
-        return self._places[name]
+        return self.names.index(name)
 
     @property
     def feature_names(self) -> np.ndarray:
@@ -60,8 +55,13 @@ class InputColumns:
 
     def encode(self, table: MemoryTable) -> np.ndarray:
         """The features of all rows, NaN for a gap in a column that had none in the fit."""
-        columns = table.columns
-        return self.recipe.features(lambda name: columns[self.place(name)].values, table.n_rows, _X)
+        of_name = dict(zip(self.names, table.columns, strict=True))
+        numbers = {c.name for c in self.recipe.columns if c.kind in ("number", "boolean")}
+
+        def values(name: str) -> Any:
+            return of_name[name].values if name in numbers else as_arrow(of_name[name])
+
+        return self.recipe.features(values, table.n_rows, _X)
 
     def header(self) -> dict[str, Any]:
         """All of it as JSON."""
@@ -73,8 +73,8 @@ class InputColumns:
         """The inverse of `header`; nothing in a file is trusted."""
         recipe = Recipe.from_header(field(header, "recipe", dict))
         found = cls(texts(header, "names"), field(header, "are_named", bool), recipe)
-        if not set(recipe.names) <= set(found._places):
-            raise ModelFileError("its recipe names a column that its table does not have.")
+        if not set(recipe.names) <= set(found.names) or len(set(found.names)) < len(found.names):
+            raise ModelFileError("the columns of its recipe are not columns of its table.")
         return found
 
 
