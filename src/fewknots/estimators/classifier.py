@@ -35,6 +35,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     Kernel parameters and the places of the inducing points are learned on the way. `method`
     chooses among all the methods the paper compares; docs/choosing-a-method.md says which when.
 
+    X is an array of numbers, or a pandas, polars or pyarrow table with columns of numbers,
+    booleans, categories, text, dates and durations; both may have gaps. docs/tables.md says what
+    they become.
+
     Parameters
     ----------
     kernel : kernel or str, default "rbf"
@@ -67,7 +71,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         How many inducing points. "auto" grows with the cube root of the number of distinct rows
         ("ivm": twice as many).
     inducing_points : array of shape (M, n_features), default None
-        Where the inducing points start, in the units of X; overrides `n_inducing`.
+        Where the inducing points start, in the units of X (as `inducing_points_`); overrides
+        `n_inducing`.
     inducing_init : {"kmeans", "greedy", "random"}, default "kmeans"
         How to choose them otherwise: cluster centres, rows of greatest conditional variance, or
         rows at random.
@@ -146,8 +151,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     n_features_in_ : int
     feature_names_in_ : array of str, if X had column names
     kernel_ : kernel with its learned parameters, in units of the standardised inputs
+    recipe_ : how the columns of a table became numbers, and `recipe_.feature_names` which; None if
+        they were numbers without gaps
     inducing_points_ : array of shape (M, n_features), in the units of X; for methods without
-        inducing points the rows that hold the posterior; not there for "local", which holds all
+        inducing points the rows that hold the posterior; not there for "local", which holds all.
+        With a recipe a column for each of its inputs: a level of a category goes from 0 to 1
     method_ : str, the method used
     posterior_ : the belief about the latent function
     log_evidence_ : float, the log evidence as the method gives it; for "local" the leave-one-out

@@ -26,7 +26,8 @@ from .base import GPEstimator
 class GPRegressor(RegressorMixin, GPEstimator):
     """Gaussian process regression with learned noise, exact or held by inducing points.
 
-    With another likelihood than Gaussian noise, y may be counts or whatever that is about.
+    With another likelihood than Gaussian noise, y may be counts or whatever that is about. X may be
+    a table, and have gaps, as for `GPClassifier`.
 
     Parameters
     ----------
@@ -56,7 +57,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     likelihood_ : the likelihood with its learned parameters, in the units of y
     noise_ : float, the learned noise variance, in the units of y², if the noise is Gaussian
     kernel_, posterior_, log_evidence_, evidence_is_bound_, evidence_gradient_, n_iter_,
-    converged_, history_, stored_rows_, n_features_in_, feature_names_in_ : as in `GPClassifier`.
+    converged_, history_, stored_rows_, n_features_in_, feature_names_in_, recipe_ : as in
+        `GPClassifier`.
     inducing_points_ : for "titsias" and "svi"
     method_ : str, what "auto" chose
 

@@ -5,6 +5,7 @@ with column names would warn each time; a copy of it without the names does not.
 """
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,7 +100,12 @@ def without_names(
     # A table's columns are compared with those of the fit; an array has nothing to compare.
     is_array = isinstance(X, np.ndarray | list)
     are_features = recipe is None or np.shape(X)[1:] != (classifier.n_features_in_,)
-    rows = (plain if is_array and are_features else classifier)._rows(X)
+    if is_array:
+        unnamed = copy(classifier)
+        unnamed.__dict__.pop("feature_names_in_", None)
+        rows = (plain if are_features else unnamed)._rows(X)
+    else:
+        rows = classifier._rows(X)
     rows = classifier._without_new_gaps(rows)
     if not len(rows):
         raise ValueError("there are no rows to draw.")
