@@ -72,7 +72,11 @@ def decision(
     """The probability of +1 on the link's scale."""
     if not isinstance(posterior, MixturePosterior):
         return _mapped(partial(_decision, likelihood), posterior, standardiser, X)[0]
-    negative, positive = log_probabilities(likelihood, posterior, standardiser, X)
+    return decision_of(likelihood, *log_probabilities(likelihood, posterior, standardiser, X))
+
+
+def decision_of(likelihood: Bernoulli, negative: Vector, positive: Vector) -> Vector:
+    """The same from the log probabilities of -1 and +1."""
     if likelihood.link == "logit":
         return positive - negative
     # From the smaller of the two, which alone is exact far from zero.

@@ -1,4 +1,4 @@
-"""Tables with a column that is no numbers: the error names it and says what to do."""
+"""Columns that are no numbers where numbers are needed: the error names one, and what to do."""
 
 import datetime
 
@@ -17,6 +17,7 @@ DAYS = [datetime.date(2020, 1, 1 + i) for i in range(N)]
 TIMES = [datetime.datetime(2020, 1, 1 + i) for i in range(N)]
 
 DATES = "dates.*days since"
+NO_RECIPE = ("lists", "structs", "complex")
 TEXT = "could not convert string to float: column 'when' .*OneHotEncoder.*fewknots fit"
 REFUSED = {
     "pandas dates": (pd.DataFrame({"a": A, "when": pd.to_datetime(TIMES)}), DATES),
@@ -48,6 +49,15 @@ REFUSED = {
 
 @pytest.mark.parametrize(("table", "message"), REFUSED.values(), ids=REFUSED)
 def test_the_column_is_named(table, message):
+    """As on a cluster, which has no recipe."""
+    with pytest.raises((TypeError, ValueError), match=message) as error:
+        with_numeric_columns(table)
+    assert "column 'when' of X" in str(error.value)
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if name.split()[1] in NO_RECIPE])
+def test_what_no_recipe_can_read(name):
+    table, message = REFUSED[name]
     with pytest.raises((TypeError, ValueError), match=message) as error:
         GPClassifier().fit(table, [0, 1] * 3)
     assert "column 'when' of X" in str(error.value)

@@ -142,14 +142,14 @@ def contents_in_words(estimator: Any, table: "TableModel | None") -> str:
     if stored_rows(estimator):
         option = "store_rows=False" if table is None else "--no-rows"
         said += f" ({option} avoids this)"
-    if table is not None:
-        if table.learned is not None:
-            said += (
-                "; and a fingerprint of each row it learned from, by which it recognises such a "
-                "row when it is given"
-            )
-        if any(column.kind == "text" for column in table.recipe.columns):
-            said += "; and the more frequent words of the text columns"
+    if table is not None and table.learned is not None:
+        said += (
+            "; and a fingerprint of each row it learned from, by which it recognises such a "
+            "row when it is given"
+        )
+    recipe = estimator.recipe_ if table is None else table.recipe
+    if recipe is not None and any(column.kind in ("text", "ordered") for column in recipe.columns):
+        said += "; and the more frequent words of the text columns"
     return f"{said}."
 
 

@@ -4,9 +4,14 @@ scikit-learn converts tables (NumPy, pandas, polars, pyarrow) to arrays, but its
 which column is wrong and what to do. So columns are checked here before. Some messages begin like
 those of scikit-learn and NumPy, because scikit-learn's estimator checks expect these texts. Tables
 of Dask, which are not in memory, are recognised without importing Dask.
+
+A table whose columns are not all numbers becomes numbers by a recipe (`memory_columns` reads it);
+`only_numbers` says which tables need none.
 """
 
+import math
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,48 +23,60 @@ from ..exceptions import InputWarning, warn
 # Squares of larger numbers, summed, leave the range of float64.
 LARGEST_VALUE = 1e100
 _A_FEW_ROWS = 1000
-_NUMBERS = "numbers"
-_TEXT = "text or categories"
-_OBJECTS = "objects"
+NUMBERS, BOOLEANS = "numbers", "booleans"
+TEXT = "text or categories"
+DATES = "dates"
+DURATIONS, TIMES = "durations", "times of the day"
+NOTHING = "nothing"
+OBJECTS = "objects"
+_FOR_A_RECIPE = (TEXT, DATES, DURATIONS, TIMES, NOTHING)
 # Key: the beginning of the lower-case name of a column's type, in any of these libraries.
 _KINDS = {
     "struct": "values of type struct",
-    "str": _TEXT,
-    "utf8": _TEXT,
-    "large_string": _TEXT,
-    "categor": _TEXT,
-    "enum": _TEXT,
-    "timedelta": "durations",
-    "duration": "durations",
-    "date": "dates",
-    "timestamp": "dates",
-    "period": "dates",
-    "time": "times of the day",
+    "str": TEXT,
+    "utf8": TEXT,
+    "large_string": TEXT,
+    "categor": TEXT,
+    "dictionary": TEXT,
+    "bool": BOOLEANS,
+    "null": NOTHING,
+    "enum": TEXT,
+    "timedelta": DURATIONS,
+    "duration": DURATIONS,
+    "date": DATES,
+    "timestamp": DATES,
+    "period": DATES,
+    "time": TIMES,
     "complex": "complex numbers",
-    "object": _OBJECTS,
-    **{name: f"values of type {name}" for name in ("list", "array", "binary", "interval", "map")},
+    "object": OBJECTS,
+    **{
+        start: f"values of type {start}"
+        for start in ("list", "array", "binary", "interval", "map", "month", "fixed_", "large_")
+    },
 }
 _ARRAY_KINDS = {
-    "U": _TEXT,
-    "S": _TEXT,
-    "T": _TEXT,
-    "M": "dates",
-    "m": "durations",
+    "U": TEXT,
+    "S": TEXT,
+    "T": TEXT,
+    "M": DATES,
+    "m": DURATIONS,
     "c": "complex numbers",
-    "O": _OBJECTS,
+    "O": OBJECTS,
 }
 _ENCODE = (
     "Encode it as numbers first, for instance with sklearn.preprocessing.OneHotEncoder, or leave "
-    "it out. (The command line, `fewknots fit`, takes text, categories and dates as they are.)"
+    "it out. (A table in memory, of pandas, polars or pyarrow, and files for `fewknots fit` are "
+    "taken with text, categories and dates as they are.)"
 )
 _SINCE = (
     "Turn it into numbers first, for instance days since a day that you choose: (column - day) / "
-    "one day, or leave it out. (The command line, `fewknots fit`, takes dates as they are.)"
+    "one day, or leave it out. (A table in memory, of pandas, polars or pyarrow, and files for "
+    "`fewknots fit` are taken with dates as they are.)"
 )
 _ADVICE = {
-    _TEXT: ("could not convert string to float: ", _ENCODE),
-    "dates": ("", _SINCE),
-    "durations": ("", "Turn it into numbers first, for instance seconds, or leave it out."),
+    TEXT: ("could not convert string to float: ", _ENCODE),
+    DATES: ("", _SINCE),
+    DURATIONS: ("", "Turn it into numbers first, for instance seconds, or leave it out."),
     "complex numbers": (
         "Complex data not supported: ",
         "Give real and imaginary part as two columns, or leave it out.",
@@ -68,22 +85,83 @@ _ADVICE = {
 _TO_NUMBERS = ("", "Turn it into numbers first, or leave it out.")
 
 
+def is_arrow(X: Any) -> bool:
+    """Whether X is pyarrow's."""
+    return type(X).__module__.partition(".")[0] == "pyarrow"
+
+
+def column_kinds(X: Any) -> list[tuple[str, str]]:
+    """Name and kind of every column of a table, by its type; of an array, its numbers as names."""
+    if is_arrow(X):
+        return [(field.name, _kind(field.type)) for field in X.schema]
+    if isinstance(X, np.ndarray):
+        kind = NUMBERS if X.dtype.kind in "biuf" else OBJECTS
+        return [(str(column), kind) for column in range(X.shape[1])]
+    return [(str(name), _kind(dtype)) for name, dtype in zip(X.columns, X.dtypes, strict=True)]
+
+
+def is_table(X: Any) -> bool:
+    """Whether X is a table of pandas, polars or pyarrow, or looks like one."""
+    return is_arrow(X) or (hasattr(X, "columns") and hasattr(X, "dtypes"))
+
+
+def check_names(X: Any) -> None:
+    """Refuse a table with two columns of one name."""
+    names = [name for name, _ in column_kinds(X)] if is_table(X) else []
+    if len(set(names)) == len(names):
+        return
+    name, times = Counter(names).most_common(1)[0]
+    raise ValueError(f"X has {times} columns named {name!r}: rename them.")
+
+
+def only_numbers(X: Any) -> bool:
+    """Whether every column is numbers or booleans; an error for what no recipe can read.
+
+    By its type, or value by value in a column of objects without gaps. Arrays and lists have no
+    recipe for anything else: `with_numeric_columns` refuses them.
+    """
+    if not is_table(X):
+        return True
+    kinds = column_kinds(X)
+    for name, kind in kinds:
+        if kind not in (NUMBERS, BOOLEANS, OBJECTS, *_FOR_A_RECIPE):
+            raise _refused(repr(name), kind)
+    if any(kind in _FOR_A_RECIPE for _, kind in kinds):
+        return False
+    objects = [number for number, (_, kind) in enumerate(kinds) if kind == OBJECTS]
+    return all(_are_numbers(_values(X, column)) for column in objects)
+
+
+def _are_numbers(values: np.ndarray) -> bool:
+    try:
+        return all(value is not None and math.isfinite(float(value)) for value in values)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
 def with_numeric_columns(X: Any) -> Any:
     """X itself, or an equivalent that scikit-learn reads; an error for other columns."""
-    if type(X).__module__.partition(".")[0] == "pyarrow":
+    if is_arrow(X):
         X = X.to_pandas()
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biuf":
+        return np.ma.filled(X.astype(np.float64), np.nan)
     if isinstance(X, list | tuple):
         try:
             X = np.asarray(X)
         except ValueError:  # rows of different lengths: scikit-learn raises a clear error
             return X
     for label, kind, values in _columns(X):
-        if kind == _OBJECTS or (kind == _TEXT and isinstance(X, np.ndarray)):
-            _check_values(label, values())
-        elif kind != _NUMBERS:
-            beginning, advice = _ADVICE.get(kind, _TO_NUMBERS)
-            raise ValueError(f"{beginning}column {label} of X holds {kind}. {advice}")
+        if kind == OBJECTS or (kind == TEXT and isinstance(X, np.ndarray)):
+            check_values(label, values())
+        elif kind not in (NUMBERS, BOOLEANS, NOTHING):
+            raise _refused(label, kind)
     return X
+
+
+def _refused(label: str, kind: str) -> ValueError:
+    """The error for a column of a kind that cannot be used."""
+    beginning, advice = _ADVICE.get(kind, _TO_NUMBERS)
+    return ValueError(f"{beginning}column {label} of X holds {kind}. {advice}")
 
 
 def _columns(X: Any) -> Iterator[tuple[str, str, Any]]:
@@ -99,7 +177,7 @@ def _columns(X: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _kind(dtype: Any) -> str:
     name = str(dtype).lower()
-    return next((kind for start, kind in _KINDS.items() if name.startswith(start)), _NUMBERS)
+    return next((kind for start, kind in _KINDS.items() if name.startswith(start)), NUMBERS)
 
 
 def _values(table: Any, column: int) -> np.ndarray:
@@ -108,7 +186,7 @@ def _values(table: Any, column: int) -> np.ndarray:
     return np.asarray(values, object)
 
 
-def _check_values(label: str, values: np.ndarray) -> None:
+def check_values(label: str, values: np.ndarray) -> None:
     """Check that every value is a number or the text of one; None is left to scikit-learn."""
     for row, value in enumerate(values):
         if value is None:

@@ -103,6 +103,7 @@ class RowsOnCluster:
     """
 
     where = "cluster"
+    columns = None
 
     def __init__(
         self,

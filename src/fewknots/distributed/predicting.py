@@ -13,7 +13,7 @@ from typing import Any
 import dask
 import numpy as np
 
-from ..data.tables import is_dataframe, with_numeric_columns
+from ..data.tables import is_dataframe
 from ..exceptions import DataError
 
 
@@ -90,6 +90,6 @@ def _of_part(part, estimator, method, meta, partition_info=None):
 
 def _at_partition(estimator, method, X, number):
     try:
-        return getattr(estimator, method)(with_numeric_columns(X))
+        return getattr(estimator, method)(X)
     except ValueError as error:
         raise DataError(f"partition {number}: {error}") from error

@@ -8,6 +8,7 @@ there.
 import tempfile
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,12 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
 from .. import prediction
+from ..data.memory_columns import memory_table
 from ..data.sources import open_source
 from ..data.spool import Spool
-from ..data.tables import check_magnitude, with_numeric_columns
+from ..data.tables import check_magnitude, check_names, is_table, only_numbers, with_numeric_columns
 from ..exceptions import InterruptedFitWarning, warn
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
@@ -29,8 +31,10 @@ from ..inference.method import Capabilities
 from ..numerics.precision import DEVICES, on_device
 from ..progress import Progress
 from ..stopping import TimeLimit, listening
+from ..tables.recipe import Recipe
+from ..tables.recipe.input_columns import InputColumns, learned_columns
 from ..training.row_sources import RowsInMemory, RowsOfStream
-from . import saved_model
+from . import new_gaps, saved_model
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -64,6 +68,13 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     kernel_: Any
     method_: str
     posterior_: Any
+    recipe_: Recipe | None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
 
     # --- fitting ------------------------------------------------------------------------------
 
@@ -164,21 +175,76 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         """What the last fit knows, if this one is to begin with it."""
         return getattr(self, "_fitted", None) if getattr(self, "warm_start", False) else None
 
-    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-        X, y = validate_data(
+    def _checked(
+        self, X: Any, y: Any, reset: bool
+    ) -> tuple[np.ndarray, np.ndarray, InputColumns | None]:
+        """X as numbers and y; and the columns of X, if numbers had to be made of them.
+
+        reset : whether the columns may be others than those of the last fit.
+        """
+        check_names(X)
+        known = self._columns if self._warm() is not None or not reset else None
+        if known is None and only_numbers(X):
+            numeric = self._y_and(with_numeric_columns(X), y, reset)
+            if not new_gaps.have_gaps(numeric[0]):
+                check_magnitude(numeric[0], self._names)
+                return *numeric, None
+            if not reset:
+                return self._without_new_gaps(numeric[0]), numeric[1], None
+            X, y = (X, y) if is_table(X) else numeric
+        else:
+            validate_data(self, X, y, skip_check_array=True, reset=reset and known is None)
+        columns, features = self._encoded(X, known)
+        if known is not None:
+            features = self._without_new_gaps(features)
+        checks = {"dtype": np.float64, "y_numeric": self._learns == "numbers", "estimator": self}
+        return *check_X_y(features, y, **checks), columns
+
+    def _y_and(self, X: Any, y: Any, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers with or without gaps, as scikit-learn checks them."""
+        return validate_data(
             self,
-            with_numeric_columns(X),
+            X,
             y,
             dtype=np.float64,
+            ensure_all_finite="allow-nan",
             y_numeric=self._learns == "numbers",
             reset=reset,
         )
-        check_magnitude(X, self._names)
-        return X, y
+
+    def _encoded(self, X: Any, known: InputColumns | None) -> tuple[InputColumns, np.ndarray]:
+        """The columns of a table, those of the fit if there was one, and their features."""
+        if not is_table(X):
+            X = X if isinstance(X, np.ndarray) else np.asarray(X, object)
+        table = memory_table(X)
+        if not table.n_rows:  # an error, in scikit-learn's words
+            check_array(np.empty((0, len(table.columns))), estimator=self)
+        if known is None:
+            names = None if self._names is None else tuple(self._names)
+            known = learned_columns(table, names)
+        return known, known.encode(table)
+
+    def _without_new_gaps(self, X: np.ndarray) -> np.ndarray:
+        """Rows to learn from, with something typical in each gap of a kind new to the model."""
+        if not new_gaps.have_gaps(X):
+            return X
+        new_gaps.warn_of_new_gaps(X, self._column_names)
+        return new_gaps.filled(X, self._points())
 
     @property
     def _names(self) -> np.ndarray | None:
         return getattr(self, "feature_names_in_", None)
+
+    @property
+    def _columns(self) -> InputColumns | None:
+        """Those of the fitted model, if features were made of them."""
+        fitted = getattr(self, "_fitted", None)
+        return None if fitted is None else fitted.columns
+
+    @property
+    def _column_names(self) -> np.ndarray | None:
+        """For each feature the column that it was made of."""
+        return self._names if self._columns is None else self._columns.column_names
 
     # --- what a fit leaves --------------------------------------------------------------------
 
@@ -189,9 +255,12 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         self._fitted = model
         self._standardiser = model.standardiser
         self._likelihood = model.likelihood
-        self.n_features_in_ = model.n_features
-        if model.feature_names is not None:
-            self.feature_names_in_ = model.feature_names
+        columns = model.columns
+        names = model.feature_names if columns is None else columns.given_names
+        self.recipe_ = None if columns is None else columns.recipe
+        self.n_features_in_ = model.n_features if columns is None else len(columns.names)
+        if names is not None:
+            self.feature_names_in_ = names
         if model.classes is not None:
             self.classes_ = model.classes
         self.method_ = model.method
@@ -232,17 +301,47 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
         If the likelihood has several latent functions, with a column for each.
         """
-        rows = self._rows(X)
-        with on_device(self.device):
-            mean, variance = prediction.marginals(self.posterior_, self._standardiser, rows)
+        mean, variance = self._predicted(prediction.marginals, new_gaps.mixture_moments, X)
         return (mean[0], variance[0]) if len(mean) == 1 else (mean.T, variance.T)
 
+    def _predicted(
+        self, predict: Callable[..., new_gaps.Predicted], combine: new_gaps.Combine, X: Any
+    ) -> new_gaps.Predicted:
+        """`predict` of posterior, standardiser and rows; with gaps new to the model an average."""
+        rows = self._rows(X)
+        if new_gaps.have_gaps(rows):
+            new_gaps.warn_of_new_gaps(rows, self._column_names)
+
+        def at(rows):
+            return predict(self.posterior_, self._standardiser, rows)
+
+        with on_device(self.device):
+            return new_gaps.predicted(at, combine, rows, self._points)
+
     def _rows(self, X: Any) -> Float[np.ndarray, "N D"]:
-        """New rows, checked against those of the fit."""
+        """New rows, checked against those of the fit; NaN for a gap where the fit had none."""
         check_is_fitted(self)
-        X = validate_data(self, with_numeric_columns(X), reset=False, dtype=np.float64)
-        check_magnitude(X, self._names)
+        check_names(X)
+        if self._columns is not None:
+            validate_data(self, X, skip_check_array=True, reset=False)
+            return self._encoded(X, self._columns)[1]
+        finite = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        X = validate_data(self, with_numeric_columns(X), reset=False, **finite)
+        check_magnitude(np.nan_to_num(X, nan=0.0) if new_gaps.have_gaps(X) else X, self._names)
         return X
+
+    def _for_features(self) -> "GPEstimator":
+        """A copy that takes arrays of what the kernel sees, and knows no names."""
+        other = copy(self)
+        other.__dict__.pop("feature_names_in_", None)
+        if self._columns is not None:
+            other._fitted = replace(self._fitted, columns=None)
+            other.recipe_, other.n_features_in_ = None, self._fitted.n_features
+        return other
+
+    def _points(self) -> Float[np.ndarray, "M D"]:
+        """What the posterior is held by, in the units of the features."""
+        return self._standardiser.undo(np.asarray(self.posterior_.points, np.float64))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one file; `fewknots.load` reads it back, bit for bit.

@@ -1,5 +1,6 @@
 """GPClassifier: the scikit-learn face. No mathematics here, only conventions."""
 
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..fitting.job import FitContext, FittedModel
 from ..likelihoods import LINKS, Bernoulli, Softmax
 from ..numerics.precision import on_device, resolve_dtype
 from ..training.row_sources import RowsInMemory
+from . import new_gaps
 from .streaming import StreamingFits
 
 
@@ -32,6 +34,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     together.
     Kernel parameters and the places of the inducing points are learned on the way. `method`
     chooses among all the methods the paper compares; docs/choosing-a-method.md says which when.
+
+    X is an array of numbers, or a pandas, polars or pyarrow table with columns of numbers,
+    booleans, categories, text, dates and durations; both may have gaps. docs/tables.md says what
+    they become.
 
     Parameters
     ----------
@@ -66,7 +72,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         How many inducing points. "auto" grows with the cube root of the number of distinct rows
         ("ivm": twice as many).
     inducing_points : array of shape (M, n_features), default None
-        Where the inducing points start, in the units of X; overrides `n_inducing`.
+        Where the inducing points start, in the units of X (as `inducing_points_`); overrides
+        `n_inducing`.
     inducing_init : {"kmeans", "greedy", "random"}, default "kmeans"
         How to choose them otherwise: cluster centres, rows of greatest conditional variance, or
         rows at random.
@@ -145,8 +152,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     n_features_in_ : int
     feature_names_in_ : array of str, if X had column names
     kernel_ : kernel with its learned parameters, in units of the standardised inputs
+    recipe_ : how the columns of a table became numbers, and `recipe_.feature_names` which; None if
+        they were numbers without gaps
     inducing_points_ : array of shape (M, n_features), in the units of X; for methods without
-        inducing points the rows that hold the posterior; not there for "local", which holds all
+        inducing points the rows that hold the posterior; not there for "local", which holds all.
+        With a recipe a column for each of its inputs: a level of a category goes from 0 to 1
     method_ : str, the method used; "combined" for an average of two
     combination_ : dict, if `method_` is "combined": the weight of each method's latent function;
         `kernel_` and `log_evidence_` are those of the heavier one
@@ -268,10 +278,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
             return sequence.fit(settings, rows, context, warm)
 
     def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):
-        X, y = self._checked(X, label_column(y), reset)
+        X, y, columns = self._checked(X, label_column(y), reset)
         found = found_classes(y) if classes is None else known_classes(y, classes)
         weights = row_weights(sample_weight, settings.class_weight, X, found)
-        return RowsInMemory(X, found.codes, weights, self._names, found.labels)
+        names = self._names if columns is None else columns.feature_names
+        return RowsInMemory(X, found.codes, weights, names, found.labels, columns=columns)
 
     # --- prediction ---------------------------------------------------------------------------
 
@@ -279,8 +290,12 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         """Log probability of each class, exact also where the probability underflows."""
         if is_dask(X):
             return self._lazily("predict_log_proba", X)
-        with on_device(self.device):
-            return np.column_stack(prediction.log_probabilities(*self._at(X)))
+        return np.column_stack(self._log_probabilities(X))
+
+    def _log_probabilities(self, X: Any) -> tuple[np.ndarray, ...]:
+        check_is_fitted(self)
+        of_rows = partial(prediction.log_probabilities, self._likelihood)
+        return self._predicted(of_rows, new_gaps.mean_log_probability, X)
 
     def predict_proba(self, X: Any) -> Any:
         """Probability of each class, in the order of `classes_`.
@@ -302,8 +317,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         if self._likelihood.n_latent > 1:
             log_p = self.predict_log_proba(X)
             return log_p if len(self.classes_) > 2 else log_p[:, 1] - log_p[:, 0]
+        rows = self._rows(X)
+        if new_gaps.have_gaps(rows):  # the average is one of probabilities
+            return prediction.decision_of(self._likelihood, *self._log_probabilities(X))
         with on_device(self.device):
-            return prediction.decision(*self._at(X))
+            return prediction.decision(self._likelihood, self.posterior_, self._standardiser, rows)
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row."""
@@ -319,10 +337,6 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         check_is_fitted(self)
         return predicted(self, method, X)
 
-    def _at(self, X: Any) -> tuple:
-        rows = self._rows(X)
-        return self._likelihood, self.posterior_, self._standardiser, rows
-
     # --- keeping ------------------------------------------------------------------------------
 
     def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
@@ -333,7 +347,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         dtype="float64" to 1e-10. Needs onnx, the extra `onnx`: `pip install '.[onnx]'` in the
         checkout.
         """
-        to_onnx(self, path, dtype=dtype)
+        to_onnx(self, path, dtype=dtype, recipe=self.recipe_)
 
     def _targets_header(self, encode_array) -> dict[str, Any]:
         likelihood = self._likelihood

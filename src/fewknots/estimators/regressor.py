@@ -1,12 +1,13 @@
 """GPRegressor: the Gaussian limiting cases, and other likelihoods of numbers."""
 
+from functools import partial
 from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .. import prediction
 from ..data.row_checks import check_finite
@@ -17,15 +18,16 @@ from ..files.container import shown as quoted
 from ..files.header_values import KnownClasses, decode_likelihood, encode_likelihood, value_of
 from ..fitting.job import FittedModel
 from ..likelihoods import Gaussian
-from ..numerics.precision import on_device
 from ..training.row_sources import RowsInMemory
+from . import new_gaps
 from .base import GPEstimator
 
 
 class GPRegressor(RegressorMixin, GPEstimator):
     """Gaussian process regression with learned noise, exact or held by inducing points.
 
-    With another likelihood than Gaussian noise, y may be counts or whatever that is about.
+    With another likelihood than Gaussian noise, y may be counts or whatever that is about. X may be
+    a table, and have gaps, as for `GPClassifier`.
 
     Parameters
     ----------
@@ -55,7 +57,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     likelihood_ : the likelihood with its learned parameters, in the units of y
     noise_ : float, the learned noise variance, in the units of y², if the noise is Gaussian
     kernel_, posterior_, log_evidence_, evidence_is_bound_, evidence_gradient_, n_iter_,
-    converged_, history_, stored_rows_, n_features_in_, feature_names_in_ : as in `GPClassifier`.
+    converged_, history_, stored_rows_, n_features_in_, feature_names_in_, recipe_ : as in
+        `GPClassifier`.
     inducing_points_ : for "titsias" and "svi"
     method_ : str, what "auto" chose
 
@@ -132,7 +135,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     _learns = "numbers"
 
     def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):
-        X, y = self._checked(X, one_column(y), reset)
+        X, y, columns = self._checked(X, one_column(y), reset)
         if y.dtype.kind not in "biufO":  # objects have become numbers by now, or an error
             raise ValueError(
                 f"y holds {shown(y[0])} in row 0, which is no number. A regressor learns numbers: "
@@ -146,7 +149,9 @@ class GPRegressor(RegressorMixin, GPEstimator):
             )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         check_not_negative(weights)
-        return RowsInMemory(X, settings.starting_likelihood(None).encoded(y), weights, self._names)
+        names = self._names if columns is None else columns.feature_names
+        encoded = settings.starting_likelihood(None).encoded(y)
+        return RowsInMemory(X, encoded, weights, names, columns=columns)
 
     def _take_in(self, model: FittedModel) -> None:
         super()._take_in(model)
@@ -163,11 +168,9 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
         `predict_latent` gives mean and variance of the function without the noise.
         """
-        rows = self._rows(X)
-        with on_device(self.device):
-            mean, variance = prediction.moments(
-                self._likelihood, self.posterior_, self._standardiser, rows
-            )
+        check_is_fitted(self)
+        of_rows = partial(prediction.moments, self._likelihood)
+        mean, variance = self._predicted(of_rows, new_gaps.mixture_moments, X)
         mean, variance = self._in_units_of_y(mean, variance)
         return (mean, np.sqrt(variance)) if return_std else mean
 
@@ -177,11 +180,13 @@ class GPRegressor(RegressorMixin, GPEstimator):
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"levels must be probabilities between 0 and 1, got {levels}.")
         rows = self._rows(X)
-        with on_device(self.device):
-            found = prediction.quantiles(
-                levels, self._likelihood, self.posterior_, self._standardiser, rows
-            )
-        return (found * self._target_scale + self._target_mean).T
+        finer = new_gaps.QUANTILES if new_gaps.have_gaps(rows) else ()
+        of_rows = partial(self._quantiles, np.append(levels, finer))
+        (found,) = self._predicted(of_rows, new_gaps.mixture_quantiles(levels), X)
+        return (found[: len(levels)] * self._target_scale + self._target_mean).T
+
+    def _quantiles(self, levels, posterior, standardiser, rows) -> tuple[np.ndarray]:
+        return (prediction.quantiles(levels, self._likelihood, posterior, standardiser, rows),)
 
     def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
         """Mean and variance of the function without noise at each row, in the units of y."""

@@ -39,6 +39,7 @@ from ..local.model import RULES
 from ..local.posterior import LocalPosterior, label_dtype
 from ..numerics.precision import DEVICES
 from ..posterior import CoupledPosterior, GaussianPosterior, MixturePosterior, Posterior
+from ..tables.recipe.input_columns import InputColumns
 
 if TYPE_CHECKING:
     from .base import GPEstimator
@@ -78,7 +79,10 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
     arrays = {f"posterior.{k}": v for k, v in estimator.posterior_.arrays().items()}
     arrays |= {"standardiser.mean": standardiser.mean, "standardiser.scale": standardiser.scale}
     arrays |= {f"history.{k}": v for k, v in estimator.history_.items()}
+    columns = estimator._columns
     names = getattr(estimator, "feature_names_in_", None)
+    if columns is not None:
+        names = columns.feature_names
     header = {
         "estimator": type(estimator).__name__,
         "arguments": _of_the_model(encode_arguments(estimator.get_params(deep=False))),
@@ -86,8 +90,9 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
         **_kind(estimator.posterior_),
         "combination": _combination_header(estimator),
         "targets": estimator._targets_header(encode_array),
-        "n_features": estimator.n_features_in_,
+        "n_features": estimator._fitted.n_features,
         "feature_names": None if names is None else list(names),
+        "columns": None if columns is None else columns.header(),
         "training": {
             "method": estimator.method_,
             "log_evidence": estimator.log_evidence_,
@@ -115,6 +120,7 @@ def restored(
         if len(names) != n_features or not all(isinstance(name, str) for name in names):
             raise ModelFileError(f"its feature names are not {n_features} texts.")
         names = np.array(names, dtype=object)
+    columns = _restored_columns(header, n_features)
     mean, scale = (
         checked_array(arrays, f"standardiser.{k}", np.float64, (n_features,))
         for k in ("mean", "scale")
@@ -157,10 +163,21 @@ def restored(
             contest=contest,
             contest_gain=gain,
             combination=combination,
+            columns=columns,
             **{"classes": None} | targets,
         )
     )
     return estimator
+
+
+def _restored_columns(header: container.Header, n_features: int) -> InputColumns | None:
+    """The columns of the table that the features were made of; None in files of older versions."""
+    if header.get("columns") is None:
+        return None
+    columns = InputColumns.from_header(value_of(header, "columns", dict))
+    if (found := len(columns.feature_names)) != n_features:
+        raise ModelFileError(f"its recipe makes {found} inputs of a row, not {n_features}.")
+    return columns
 
 
 def _restored_history(arrays: container.Arrays) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import prediction
+from ..data.memory_columns import memory_table
 from ..data.row_checks import OutOfReachError
 from ..data.sources import Block, open_source
 from ..data.tables import is_dask
@@ -76,6 +77,7 @@ class StreamingFits(GPEstimator):
 
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
+        self._check_streamable()
         opened = open_source(source, features=None if names is None else list(names))
         if opened.n_features != self.n_features_in_:
             raise ValueError(
@@ -93,14 +95,25 @@ class StreamingFits(GPEstimator):
                 n_rows += len(block.X)
         return n_rows
 
+    def _check_streamable(self) -> None:
+        columns = self._columns
+        kinds = set() if columns is None else {column.kind for column in columns.recipe.columns}
+        if not kinds <= {"number", "boolean"}:
+            raise ValueError(
+                "this model was fitted to a table with text, categories or dates, and "
+                "predict_stream reads columns of numbers. Read the file in pieces, as pyarrow's "
+                "ParquetFile.iter_batches does, and call predict_proba with each."
+            )
+
     def _scored(self, block: Block):
         """The block's kept columns, probabilities and predictions as a table."""
         import pyarrow as pa
 
+        X = block.X if self._columns is None else self._columns.encode(memory_table(block.X))
         with on_device(self.device):
             try:
                 log_p = prediction.log_probabilities(
-                    self._likelihood, self.posterior_, self._standardiser, block.X
+                    self._likelihood, self.posterior_, self._standardiser, X
                 )
             except OutOfReachError as error:
                 raise error.at(block.place) from None

@@ -42,7 +42,7 @@ class Effect(NamedTuple):
     """The curve of one column: of `classes_[1]`, or with more than two classes, of each class."""
 
     name: str
-    kind: str  # "number", "boolean", "date", "hour" (of the day) or "text"
+    kind: str  # "number", "boolean", "ordered", "date", "hour" (of the day) or "text"
     values: Float[np.ndarray, " V"]  # numbers, days since 1970, or the numbers of the levels
     probability: Float[np.ndarray, "V ..."]
     low: Float[np.ndarray, "V ..."]
@@ -76,6 +76,8 @@ def effect(rows: UnnamedRows, column: Input | int) -> Effect:
         return _of_text(rows, one)
     if one.kind == "boolean":
         return _of_boolean(rows, one)
+    if one.kind == "ordered":
+        return _of_ordered(rows, one)
     return _of_number(rows, one)
 
 
@@ -119,7 +121,7 @@ def _with_band(classifier: Any, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray
 
 
 def where_missing(rows: UnnamedRows, one: Input, null: Any) -> tuple[Any, Any, Any] | None:
-    """The prediction where the column is missing; `null` is a pyarrow array of one null."""
+    """The prediction where the column is missing; `null` is an array of one missing value."""
     if not one.can_be_missing:
         return None
     band = averaged(rows, one, one.encoded(null)[:, None])
@@ -141,24 +143,40 @@ def _of_number(rows: UnnamedRows, one: Input) -> Effect:
         return Effect(
             one.name, "number", values, *averaged(rows, one, values[:, None, None]), separate
         )
-    import pyarrow as pa
-
-    band = averaged(rows, one, one.encoded(pa.array(values))[:, None])
-    missing = where_missing(rows, one, pa.nulls(1, pa.float64()))
+    band = averaged(rows, one, one.encoded(values)[:, None])
+    missing = where_missing(rows, one, np.array([np.nan]))
     return Effect(one.name, "number", values, *band, separate, missing=missing)
 
 
 def _of_boolean(rows: UnnamedRows, one: Input) -> Effect:
-    import pyarrow as pa
-
-    known: list[bool | None] = [False, True]
-    labels = ["no", "yes"]
+    known, labels = [0.0, 1.0], ["no", "yes"]
     if one.can_be_missing:
-        known.append(None)
+        known.append(np.nan)
         labels.append(MISSING)
-    band = averaged(rows, one, one.encoded(pa.array(known, pa.bool_()))[:, None])
+    band = averaged(rows, one, one.encoded(np.array(known))[:, None])
     return Effect(
         one.name, "boolean", np.arange(float(len(known))), *band, True, labels=tuple(labels)
+    )
+
+
+def _of_ordered(rows: UnnamedRows, one: Input) -> Effect:
+    """The levels in their order; of very many, some of them."""
+    import pyarrow as pa
+
+    levels = one.column.levels
+    kept = np.unique(np.linspace(0, len(levels) - 1, _MOST_LEVELS).round().astype(int))
+    labels: list[str | None] = [levels[number] for number in kept]
+    if one.can_be_missing:
+        labels.append(None)
+    band = averaged(rows, one, one.encoded(pa.array(labels, pa.large_string()))[:, None])
+    return Effect(
+        one.name,
+        "ordered",
+        np.arange(float(len(labels))),
+        *band,
+        True,
+        labels=tuple(MISSING if label is None else label for label in labels),
+        left_out=len(levels) - len(kept),
     )
 
 

@@ -25,7 +25,7 @@ class Input(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What it holds: "number", "boolean", "date" or "text"."""
+        """What it holds: "number", "boolean", "ordered", "date" or "text"."""
         return "number" if self.column is None else self.column.kind
 
     @property
@@ -39,7 +39,7 @@ class Input(NamedTuple):
         return getattr(self.column, "fill", None) is not None
 
     def encoded(self, values: Any) -> Float[np.ndarray, "V F"]:
-        """The recipe's features for a pyarrow array of values."""
+        """The recipe's features for a pyarrow array of values, or a NumPy one of numbers."""
         features = np.empty((len(values), self.n_features))
         self.column.encode(values, features, _PLACE)
         return features
@@ -52,7 +52,8 @@ class Input(NamedTuple):
 
 
 def inputs_of(rows: UnnamedRows, recipe: Any = None) -> tuple[Input, ...]:
-    """The columns from which these features were made, by `recipe`."""
+    """The columns from which these features were made, by `recipe` or the classifier's own."""
+    recipe = rows.recipe if recipe is None else recipe
     if recipe is None:
         return tuple(single_feature(rows, column) for column in range(len(rows.names)))
     if len(recipe.feature_names) != rows.X.shape[1]:

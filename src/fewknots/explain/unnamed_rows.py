@@ -24,6 +24,7 @@ class UnnamedRows(NamedTuple):
     classifier: Any  # predicts for plain arrays
     X: Float[np.ndarray, "N D"]
     names: tuple[str, ...]
+    recipe: Any = None  # the classifier's own, which made X of the user's table
 
     def column(self, wanted: int | str) -> int:
         """The number of a column, given by its number or name."""
@@ -90,17 +91,26 @@ def without_names(
     Names are `feature_names`, else those the classifier was fitted with, else x0, x1, ...
     """
     check_kind(classifier, classifier=False)
-    names = (
-        getattr(classifier, "feature_names_in_", None) if feature_names is None else feature_names
-    )
-    plain = copy(classifier)
-    plain.__dict__.pop("feature_names_in_", None)
+    recipe = classifier.recipe_
+    names = feature_names
+    if names is None:
+        names = getattr(classifier, "feature_names_in_", None)
+        names = names if recipe is None else recipe.feature_names
+    plain = classifier._for_features()
     # A table's columns are compared with those of the fit; an array has nothing to compare.
-    rows = (plain if isinstance(X, np.ndarray | list) else classifier)._rows(X)
+    is_array = isinstance(X, np.ndarray | list)
+    are_features = recipe is None or np.shape(X)[1:] != (classifier.n_features_in_,)
+    if is_array:
+        unnamed = copy(classifier)
+        unnamed.__dict__.pop("feature_names_in_", None)
+        rows = (plain if are_features else unnamed)._rows(X)
+    else:
+        rows = classifier._rows(X)
+    rows = classifier._without_new_gaps(rows)
     if not len(rows):
         raise ValueError("there are no rows to draw.")
     if names is None:
         names = [f"x{column}" for column in range(rows.shape[1])]
     if len(names) != rows.shape[1]:
         raise ValueError(f"{len(names)} feature names for {rows.shape[1]} columns of X.")
-    return UnnamedRows(plain, rows, tuple(str(name) for name in names))
+    return UnnamedRows(plain, rows, tuple(str(name) for name in names), recipe)

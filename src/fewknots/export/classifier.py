@@ -57,6 +57,7 @@ from .softmax import expected_softmax
 
 if TYPE_CHECKING:
     from ..tables.recipe import Recipe
+    from ..tables.recipe.input_columns import InputColumns
 
 ROWS = "rows"  # name of the free dimension
 # Largest error of a probability, at the inducing points, from a product in float32. At other rows
@@ -74,6 +75,7 @@ class FittedClassifier(Protocol):
     n_features_in_: int
     posterior_: Any  # a Gaussian or a mixture of Gaussians can be exported
     _standardiser: Standardiser
+    _columns: "InputColumns | None"
     _method: type[Capabilities]
     _likelihood: Likelihood
 
@@ -99,9 +101,13 @@ def write(
     if recipe is None:
         X = graph.input("X", dtype, ROWS, classifier.n_features_in_).cast(np.float64)
     else:
-        from .columns import features_of  # recipes need pyarrow
+        from .columns import features_of, features_of_matrix  # recipes may need pyarrow
 
-        X = features_of(recipe, graph, ROWS)
+        columns = classifier._columns
+        if columns is None or columns.are_named or columns.recipe is not recipe:
+            X = features_of(recipe, graph, ROWS)
+        else:
+            X = features_of_matrix(columns, graph, ROWS, dtype)
     add_classifier(graph, classifier, X, dtype)
     with replacing(path) as temporary:
         temporary.write_bytes(_content(graph, classifier))

@@ -18,6 +18,7 @@ from ..optimize.lbfgsb import Status
 from ..posterior import Posterior
 from ..progress import Progress, Reporter
 from ..stopping import Interruption, TimeLimit
+from ..tables.recipe.input_columns import InputColumns
 from ..training.full_batch import EvidenceGradient, Fitted
 from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource, Table
 from .plan import FitPlan
@@ -32,6 +33,7 @@ class FittedModel:
     target_mean, target_scale : of numbers, which the likelihood sees standardised.
     contest, contest_gain : if methods competed.
     combination : if several stayed, the weight of each.
+    columns : of the user's table, where features were made of them; None: they are the features.
     """
 
     method: str
@@ -54,6 +56,7 @@ class FittedModel:
     target_scale: float = 1.0
     contest: dict[str, float] | None = None
     contest_gain: dict[str, Any] | None = None
+    columns: InputColumns | None = None
     combination: dict[str, float] | None = None
 
     def members(self) -> "list[FittedModel]":
@@ -179,6 +182,7 @@ class Job:
             history=history,
             target_mean=self.encoding.mean,
             target_scale=self.encoding.scale,
+            columns=source.columns,
         )
 
 

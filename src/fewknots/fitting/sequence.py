@@ -60,7 +60,8 @@ def fit(
         check_warm_method(warm, fit_plan.method, n_latent)
     if isinstance(source, RowsInMemory):
         source = _rows_to_train_on(source, fit_plan)
-    warn_of_constant_columns(source.extremes, source.feature_names)
+    if source.columns is None:  # else the user has been told, and some features may be constant
+        warn_of_constant_columns(source.extremes, source.feature_names)
     encoding = _encoding(settings, source)
     standardiser = _standardiser(settings, source, fit_plan, warm)
     job = Job(settings, context, source, fit_plan, encoding, standardiser, warm)

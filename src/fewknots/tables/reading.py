@@ -20,9 +20,9 @@ from ..data.table_files import RawFiles
 from ..exceptions import DataError
 from .learned_rows import LearnedRowsCounter
 from .recipe import Labels, Recipe, RecipeLearner
+from .recipe.arrow_numbers import as_numbers
 from .recipe.columns import CHOICES
 from .recipe.labels import LabelLearner
-from .recipe.numbers import as_numbers
 from .recipe.profile import AS_SAID, SKIPPED, ColumnProfile
 
 SKIP = "skip"

@@ -16,6 +16,7 @@ from ..data.standardise import Standardiser
 from ..data.tables import merge_equal_rows
 from ..data.targets import class_factors
 from ..inference.sites import Rows
+from ..tables.recipe.input_columns import InputColumns
 from . import feed as feeds
 from .feed import ArrayFeed, Feed, StoreFeed
 from .summation import MemorySums, Summation
@@ -53,6 +54,11 @@ class RowSource(Protocol):
     def feature_names(self) -> np.ndarray | None: ...
 
     @property
+    def columns(self) -> InputColumns | None:
+        """The columns of the user's table that the features were made of; None: the same."""
+        ...
+
+    @property
     def classes(self) -> np.ndarray | None:
         """Both labels, sorted; None where targets are numbers."""
         ...
@@ -85,6 +91,7 @@ class RowsInMemory(NamedTuple):
     feature_names: np.ndarray | None = None
     classes: np.ndarray | None = None
     where: str = "memory"
+    columns: InputColumns | None = None  # of the user's table, if they are not the features
 
     @property
     def n_rows(self) -> int:
@@ -169,6 +176,7 @@ class RowsOfStream:
     """Rows in a scratch file, read and checked once; weights times the factor of their class."""
 
     where = "stream"
+    columns = None
 
     def __init__(self, spool: Spool, class_weight: Any):
         self._spool = spool

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from fewknots.tables.recipe.learner import RowSample
 from fewknots.tables.recipe.profile import suspicions
-from fewknots.tables.recipe.recipe import RowSample
 
 RNG = np.random.default_rng(0)
 N = 500

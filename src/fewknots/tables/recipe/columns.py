@@ -8,7 +8,7 @@ since many programs store dates as text.
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 
 from ...data import cells
 from ...data.cells import is_text
-from ...data.row_checks import Reasons
 from ...data.sources import ROWS_IN_A_BLOCK, Place
+from .contract import Column, Learner
 from .dates import Date, DateLearner
 from .numbers import Flag, Number, NumberLearner
+from .ordered import Ordered
 from .profile import Holds
 from .texts import Text, TextLearner
 
@@ -99,58 +100,12 @@ class WrittenLearner:
         return ()
 
 
-@runtime_checkable
-class Column(Protocol):
-    """How one column of a table becomes one or more features."""
-
-    @property
-    def name(self) -> str:
-        """The column in the table."""
-
-    @property
-    def kind(self) -> str:
-        """What the column holds: "number", "boolean", "date" or "text"."""
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """The names of its features."""
-
-    def encode(self, column: pa.Array, features: np.ndarray, place: Place) -> Reasons:
-        """Write the features of these rows to an array that has a column for each feature.
-
-        Rows for which this is not possible get a reason, and may get NaN.
-        """
-
-    def header(self) -> dict[str, Any]:
-        """The encoding as JSON, for the method `from_header` of its class."""
-
-
-@runtime_checkable
-class Learner(Protocol):
-    """Learns the encoding of one column from all its rows, piece by piece."""
-
-    @property
-    def kind(self) -> str:
-        """The kind of the column; "nothing" until it has a value."""
-
-    def add(self, column: pa.Array, place: Place) -> None:
-        """Learn from these rows."""
-
-    def learned(self, n_rows: int) -> Column | str:
-        """The column's encoding, or the reason why it cannot be used."""
-
-    def holds(self) -> Holds:
-        """A summary of the contents, for the user."""
-
-    def sample(self, column: pa.Array, place: Place) -> np.ndarray:
-        """These rows, which were passed to `add`, as one number each, NaN for a gap."""
-
-
 KINDS: dict[str, Callable[[dict[str, Any]], Column]] = {
     "number": Number.from_header,
     "boolean": Flag.from_header,
     "date": Date.from_header,
     "text": Text.from_header,
+    "ordered": Ordered.from_header,
 }
 CHOICES = ("text", "number", "date")  # kinds that a user may choose
 
@@ -175,7 +130,9 @@ def learner_for(field: pa.Field, kind: str | None, from_csv: bool) -> Learner | 
         return NumberLearner(name, Flag)
     if types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype):
         return NumberLearner(name, Number)
-    if types.is_date(dtype):
+    if types.is_duration(dtype):
+        return NumberLearner(name, Number)
+    if types.is_date(dtype) or types.is_time(dtype):
         return DateLearner(name, None)
     if types.is_timestamp(dtype):
         return DateLearner(name, dtype.tz)

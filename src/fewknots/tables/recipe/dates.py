@@ -5,7 +5,8 @@ day, each with two features sin(2πt) and cos(2πt). A circle is used only if th
 part of it: a table of one afternoon has no information about the seasons.
 
 Dates with a time zone are converted to local time. A missing date becomes the mean date and the
-centre of each circle, and a further feature is 1.
+centre of each circle, and a further feature is 1; if none was missing in training, its features are
+NaN (`recipe`). A time of the day without a date is a part of the first day.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 
 from ...data import cells
 from ...data.cells import MICROSECONDS_A_DAY, Read
-from ...data.row_checks import Reasons, missing, not_a, refuse_other_cells
+from ...data.row_checks import Reasons, not_a, refuse_other_cells
 from ...data.sources import Place
 from ...exceptions import DataError, ModelFileError
 from ...files.model_format import field, finite, flag, optional, text, texts
@@ -53,8 +54,6 @@ class Date:
         days, unreadable = as_days(column, self.name, self.zone, place)
         reasons = {} if self.words_are_gaps else not_a("date", column, self.name, unreadable)
         absent = np.isnan(days)
-        if self.fill is None:
-            reasons = missing(self.name, absent) | reasons
         features[:, 0] = days
         for number, circle in enumerate(self.circles):
             turns = _turns(circle, days)
@@ -152,6 +151,8 @@ def as_days(column: pa.Array, name: str, zone: str | None, place: Place) -> Read
             "times there. Write them as 2024-12-31 or 2024-12-31 23:59:00."
         )
     try:
+        if pa.types.is_time(column.type):
+            column = column.cast(pa.time64("ns")).cast(pa.int64()).cast(pa.timestamp("ns"))
         if pa.types.is_timestamp(column.type) and column.type.tz is not None:
             moments = column.cast(pa.timestamp("us", zone or column.type.tz), safe=False)
             moments = pc.local_timestamp(moments)

@@ -2,20 +2,19 @@
 
 A number is its own feature. If some numbers are missing in the training rows, a missing number
 becomes the mean of the others, and a second feature says that it was missing: the model can then
-learn what this means. If none was missing in training, a row with a missing value cannot be scored
-later.
+learn what this means. If none was missing in training, the feature of a missing value is NaN, and
+the caller decides what becomes of such a row (`recipe`). Durations are numbers of days.
+
+A column is a pyarrow array, or a NumPy array of float64 with NaN for gaps: an array with gaps needs
+no pyarrow.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from ...data import cells
-from ...data.cells import Read
-from ...data.row_checks import Reasons, check_features, missing, not_a, refuse_other_cells
+from ...data.row_checks import Reasons, check_features, not_a, refuse_other_cells
 from ...data.sources import Place
 from ...data.tables import LARGEST_VALUE
 from ...exceptions import DataError
@@ -38,12 +37,10 @@ class Number:
     def feature_names(self) -> tuple[str, ...]:
         return (self.name,) if self.fill is None else (self.name, f"{self.name} (missing)")
 
-    def encode(self, column: pa.Array, features: np.ndarray, place: Place) -> Reasons:
-        values, unreadable = as_numbers(column, self.name, place, self.flags)
+    def encode(self, column: Any, features: np.ndarray, place: Place) -> Reasons:
+        values, unreadable = self.read(column, place)
         reasons = {} if self.words_are_gaps else not_a("number", column, self.name, unreadable)
         absent = np.isnan(values)
-        if self.fill is None:
-            reasons = missing(self.name, absent) | reasons
         for row in np.flatnonzero(np.abs(values) > LARGEST_VALUE):
             limit = f"{values[row]:g}, too large to compute with (the limit is {LARGEST_VALUE:g})"
             reasons[int(row)] = (
@@ -54,6 +51,10 @@ class Number:
             features[absent, 0] = self.fill
             features[:, 1] = absent
         return reasons
+
+    def read(self, column: Any, place: Place) -> tuple[np.ndarray, np.ndarray]:
+        """The cells as float64, and which of them are neither a number nor a gap."""
+        return _read(column, self.name, place, self.flags)
 
     def header(self) -> dict[str, Any]:
         said = {"words_are_gaps": True} if self.words_are_gaps else {}
@@ -82,8 +83,8 @@ class NumberLearner:
         self._leading_zeros = False
         self.kind = cls.kind
 
-    def add(self, column: pa.Array, place: Place) -> None:
-        values, unreadable = as_numbers(column, self._name, place, self._cls.flags)
+    def add(self, column: Any, place: Place) -> None:
+        values, unreadable = self._read(column, place)
         if not self._words_are_gaps:
             refuse_other_cells(not_a("number", column, self._name, unreadable), self._name, place)
         absent = np.isnan(values)
@@ -104,8 +105,13 @@ class NumberLearner:
             return "has no value in any row"
         if self._lowest == self._highest and not self._absent:
             return "never changes"
-        fill = self._sum / self._present if self._absent else None
+        return self._column(self._sum / self._present if self._absent else None)
+
+    def _column(self, fill: float | None) -> Number:
         return self._cls(self._name, fill, self._words_are_gaps)
+
+    def _read(self, column: Any, place: Place) -> tuple[np.ndarray, np.ndarray]:
+        return self._column(None).read(column, place)
 
     def holds(self) -> Holds:
         if self._present == 0:
@@ -118,29 +124,21 @@ class NumberLearner:
         notes = (f"{self._words:,} cells are no numbers: gaps",) if self._words else ()
         return Holds(shown, self._absent, notes, self._leading_zeros)
 
-    def sample(self, column: pa.Array, place: Place) -> np.ndarray:
-        if cells.is_text(column.type) and not self._leading_zeros:
-            self._leading_zeros = bool(pc.any(pc.match_substring_regex(column, r"^0\d+$")).as_py())
-        return as_numbers(column, self._name, place, self._cls.flags).values
+    def sample(self, column: Any, place: Place) -> np.ndarray:
+        if not self._leading_zeros and not isinstance(column, np.ndarray):
+            from .arrow_numbers import have_leading_zeros
+
+            self._leading_zeros = have_leading_zeros(column)
+        return self._read(column, place)[0]
 
 
 def _shown(value: float) -> str:
     return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.6g}"
 
 
-def as_numbers(column: pa.Array, name: str, place: Place, flags: bool = False) -> Read:
-    """The column as float64, NaN where a value is missing or cannot be read."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if cells.is_text(column.type):
-        return cells.numbers(column.cast(pa.large_string()), place.layout.decimal, flags)
-    try:
-        if pa.types.is_boolean(column.type):
-            column = column.cast(pa.uint8())
-        numbers = column.cast(pa.float64(), safe=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise DataError(
-            f"{place.name}: column {name!r} holds {column.type}, which cannot be read as numbers "
-            f"({error}). The model was fitted to a column of numbers."
-        ) from error
-    return Read(numbers.to_numpy(zero_copy_only=False), np.zeros(len(column), bool))
+def _read(column: Any, name: str, place: Place, flags: bool) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(column, np.ndarray):
+        return column, np.zeros(len(column), bool)
+    from .arrow_numbers import as_numbers
+
+    return as_numbers(column, name, place, flags)
