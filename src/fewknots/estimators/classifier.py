@@ -177,7 +177,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel="auto",
         *,
         ard=True,
         likelihood="auto",

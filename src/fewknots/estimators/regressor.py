@@ -72,7 +72,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel="auto",
         *,
         ard=True,
         likelihood="gaussian",

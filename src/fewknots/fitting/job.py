@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..data.standardise import Standardiser
 from ..exceptions import NumericalWarning, warn
 from ..kernels import Kernel, as_kernel
+from ..kernels.automatic import automatic_kernel
 from ..likelihoods import Likelihood
 from ..numerics.precision import resolve_jitter
 from ..optimize.lbfgsb import Status
@@ -102,7 +103,11 @@ class Job:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """As the user gave it, its columns by number."""
+        """As the user gave it, its columns by number; or the default one for these inputs."""
+        if self.settings.chooses_kernel:
+            standard = Standardiser.identity(self.source.n_features)
+            inputs = standard if self.settings.standardize else self.source.spread()
+            return automatic_kernel(inputs.scale, self.settings.ard)
         return as_kernel(self.settings.kernel, self.source.feature_names)
 
     def report(self) -> Reporter:
