@@ -35,8 +35,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     Parameters
     ----------
-    kernel : kernel or str, default "rbf"
-        A kernel from `fewknots.kernels`, or names such as "matern32" or "matern32 + linear", or
+    kernel : kernel or str, default "auto"
+        "auto": Matern32 + Linear + Constant, each parameter with a prior, so that few rows and many
+        inputs do no harm; several starting lengthscales are tried (docs/choosing-a-method.md).
+        Or a kernel from `fewknots.kernels`, or names such as "matern32" or "matern32 + linear", or
         one of your own (docs/extending.md). `RBF(columns=["age", "income"])` looks at some inputs.
         It sees the inputs standardised (see `standardize`). Parameters given are where learning
         starts, or what is used if `learn_kernel=False`. A single parameter can be fixed, bounded

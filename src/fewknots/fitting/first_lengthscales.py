@@ -11,10 +11,11 @@ but for a constant,
 
     log p(T) = -½ N C log tr(Tᵀ (K + λI)⁻¹ T) - ½ C log |K + λI|.                                (1)
 
-λ → ∞ is the model in which the inputs say nothing.
+λ → ∞ is the model in which the inputs say nothing. To this the lengthscales' prior is added, as
+training does it: it keeps a start from being chosen for what noise makes of a few rows.
 
 **The starts.** All lengthscales shorter by the same factor; or, with several inputs, only those of
-some inputs, the others being long: the inputs along which neighbours have like labels,
+some inputs, the others three times as long: the inputs along which neighbours have like labels,
 and the pair of inputs in whose plane they have (a checkerboard does not show along either
 input). Alike are neighbours by the ratio of von Neumann (1941), the mean squared difference of
 neighbours' targets over twice their variance: 1 ± 1/√N if the inputs say nothing.
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
@@ -37,11 +39,12 @@ from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..kernels.automatic import lengthscales_of, with_lengthscales
 from ..numerics.precision import compiled, computing_in
+from ..training.parameters import Constraints, constraints_of, log_prior
 
 _MOST_ROWS = 512
 _FEWEST_ROWS = 20
 _SHORTER = 0.5 ** np.arange(7)  # down to a 64th
-_FAR = 10.0  # times as long: inputs that a start leaves out
+_FAR = 3.0  # times as long: inputs that a start leaves out
 _NOISE = (0.03, 0.3, 3.0)  # λ, times the kernel's mean variance
 _CLEARLY = 3.0  # standard deviations of von Neumann's ratio
 _CLEARLY_OF_PAIRS = 4.5  # there are many pairs
@@ -54,40 +57,50 @@ class Tried(NamedTuple):
     """A start, and how well it explains the targets."""
 
     kernel: Kernel
-    evidence: float  # eq. (1), less that of noise alone
+    evidence: float  # eq. (1), less that of noise alone, and the logarithm of the prior
     noise: float  # the best λ, times the kernel's variance
 
 
 class Found(NamedTuple):
     """The best start, and about how many numbers describe the functions that it sees.
 
-    degrees : Σ e / (e + λ) over the eigenvalues e of K; 0 if nothing was found.
+    degrees : Σ e / (e + λ) over the eigenvalues e of K; 0 if that is the usual start.
     """
 
     kernel: Kernel
     degrees: float
 
 
-def screened(kernel: Kernel, rows: Rows, n_latent: int) -> Found:
-    """The start that explains the targets of some of the rows best."""
+def screened(known: Kernel, kernel: Kernel, rows: Rows, n_latent: int) -> Found:
+    """The start that explains the targets of some of the rows best.
+
+    known : the kernel with its priors.
+    kernel : the usual start.
+    """
     counted = np.flatnonzero(rows.weights > 0)
     counted = counted[np.sort(some_rows(len(counted), _MOST_ROWS))]
     X, weights = rows.X[counted].astype(np.float64), rows.weights[counted].astype(np.float64)
     targets = _targets(rows.y[counted], weights, n_latent)
     if len(counted) < _FEWEST_ROWS or not np.any(targets):
         return Found(kernel, 0.0)
-    best = _tried(kernel, X, weights, targets)
+    constraints = constraints_of(known, kernel)
+
+    def tried(start: Kernel) -> Tried:
+        found = _regression(start, X, weights, targets)
+        return found._replace(evidence=found.evidence + _log_prior(start, constraints))
+
+    best = usual = tried(kernel)
     for family in _families(X, targets, lengthscales_of(kernel)):
         evidence, worse = -np.inf, 0
         for lengthscales in family:
-            now = _tried(with_lengthscales(kernel, lengthscales), X, weights, targets)
-            if now.evidence > best.evidence + _WORTHWHILE:
+            now = tried(with_lengthscales(kernel, lengthscales))
+            if now.evidence > max(best.evidence, usual.evidence + _WORTHWHILE):
                 best = now
             worse = 0 if now.evidence > evidence else worse + 1
             evidence = max(evidence, now.evidence)
             if worse == _PATIENCE:
                 break
-    return Found(best.kernel, _degrees(best, X, weights))
+    return Found(best.kernel, 0.0 if best is usual else _degrees(best, X, weights))
 
 
 def _targets(
@@ -100,7 +113,7 @@ def _targets(
     return columns - np.average(columns, axis=0, weights=weights)
 
 
-def _tried(kernel: Kernel, X, weights, targets) -> Tried:
+def _regression(kernel: Kernel, X, weights, targets) -> Tried:
     """Eq. (1) at the best λ; a row of weight w has noise λ/w."""
     n, n_targets = targets.shape
     K, T = _weighted(kernel, X, weights), np.sqrt(weights)[:, None] * targets
@@ -121,6 +134,13 @@ def _tried(kernel: Kernel, X, weights, targets) -> Tried:
     return Tried(kernel, float(best - nothing), noise)
 
 
+def _log_prior(kernel: Kernel, constraints: Constraints | None) -> float:
+    if constraints is None:
+        return 0.0
+    with computing_in(np.dtype(np.float64)):
+        return float(log_prior(jax.tree.map(np.log, kernel), constraints)[0])
+
+
 def _weighted(kernel: Kernel, X, weights) -> Float[np.ndarray, "N N"]:
     """The kernel's matrix times the roots of both rows' weights."""
     n, root = len(X), np.sqrt(weights)[:, None]
@@ -130,8 +150,6 @@ def _weighted(kernel: Kernel, X, weights) -> Float[np.ndarray, "N N"]:
 
 
 def _degrees(start: Tried, X, weights) -> float:
-    if start.evidence < _WORTHWHILE:
-        return 0.0
     values = np.maximum(eigvalsh(_weighted(start.kernel, X, weights)), 0.0)
     return float(np.sum(values / (values + start.noise)))
 

@@ -104,7 +104,7 @@ def starting_kernel(job: Job, rows: Rows, sampled: bool = False) -> Found:
     kernel = job.kernel.prepared(spread, job.settings.ard)
     if not job.settings.chooses_kernel:
         return Found(kernel, 0.0)
-    return screened(kernel, rows, job.encoding.likelihood.n_latent)
+    return screened(job.kernel, kernel, rows, job.encoding.likelihood.n_latent)
 
 
 def problem_of(

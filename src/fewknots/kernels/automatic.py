@@ -31,8 +31,8 @@ from .stationary import Matern32
 
 AUTO = "auto"
 _SPREAD_OF_LENGTHSCALES = 0.5
-_VARIANCE = 2.0
-_SPREAD = 1.5
+_VARIANCE = 1.0
+_SPREAD = 2.0
 
 
 def automatic_kernel(spread: Float[np.ndarray, " D"], ard: bool = True) -> Sum:
@@ -56,5 +56,5 @@ def lengthscales_of(kernel: Any) -> Float[AnyArray, "..."]:
 
 def with_lengthscales(kernel: Any, lengthscales: Float[AnyArray, "..."]) -> Kernel:
     """A copy with these."""
-    smooth = Matern32(**kernel.k1.k1.get_params() | {"lengthscale": lengthscales})
+    smooth = type(kernel.k1.k1)(**kernel.k1.k1.get_params() | {"lengthscale": lengthscales})
     return Sum(Sum(smooth, kernel.k1.k2), kernel.k2)
