@@ -1,7 +1,7 @@
 """Generated tables of 50 to 1500 rows, for benchmarks/small_tables.py.
 
-Two lists that share no family: `CHOOSING`, by which defaults may be chosen, and `REPORTING`, which is
-only looked at afterwards. A family is a function of (rng, number of rows) that returns inputs and
+Two lists that share no family: `CHOOSING`, by which defaults may be chosen, and `REPORTING`, which
+is only looked at afterwards. A family is a function of (rng, number of rows) that returns inputs and
 class numbers; training and test rows are drawn together, so both follow the same rule.
 """
 
@@ -259,7 +259,9 @@ def two_covariances(n_inputs):
 def quadratic(n_inputs, n_relevant):
     def draw(rng, n):
         X = rng.uniform(-2, 2, size=(n, n_inputs))
-        return X, labelled(rng, 2.0 * (np.square(X[:, :n_relevant]).sum(axis=1) - 1.33 * n_relevant))
+        return X, labelled(
+            rng, 2.0 * (np.square(X[:, :n_relevant]).sum(axis=1) - 1.33 * n_relevant)
+        )
 
     return draw
 
@@ -329,7 +331,9 @@ def levels_and_numbers(rng, n):
     levels = rng.integers(10, size=(n, 2))
     numbers = rng.normal(size=(n, 4))
     slope = rng.normal(size=10)
-    log_odds = 2.0 * slope[levels[:, 0]] * numbers[:, 0] + numbers[:, 1] + 0.7 * (levels[:, 1] - 4.5)
+    log_odds = (
+        2.0 * slope[levels[:, 0]] * numbers[:, 0] + numbers[:, 1] + 0.7 * (levels[:, 1] - 4.5)
+    )
     hot = (levels[:, :, None] == np.arange(10)).reshape(n, -1).astype(float)
     return np.column_stack([hot, numbers]), labelled(rng, log_odds)
 

@@ -4,13 +4,14 @@
     python benchmarks/small_tables.py reporting --cache FILE
 
 prints the mean negative log probability (NLP) of 2000 test rows for each problem, and how often
-fewknots is behind the best of the others by more than 0.02, and behind logistic regression (its better
-one: with defaults, or with C cross-validated) by more than 0.01.
+fewknots is behind the best of the others by more than 0.02, and behind logistic regression (its
+better one: with defaults, or with C cross-validated) by more than 0.01.
 
 Defaults may be chosen by the list `choosing` alone: generated problems (small_problems.py) and, if
 --data is given, small parts of sets that this project chooses by. The list `reporting` has other
 families and another seed. Every fit is kept in --cache by the name that --label gives to what was
-fitted, so the command can be stopped and run again, and `--compare A B` shows earlier labels.
+fitted, so the command can be stopped and run again; several labels are shown side by side.
+With --label rbf --settings '{"kernel": "rbf"}' it is the default of earlier versions.
 """
 
 import argparse
@@ -20,9 +21,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from small_problems import CHOOSING, REPORTING
 
 from fewknots import GPClassifier, datasets
+from small_problems import CHOOSING, REPORTING
 
 SEEDS = {"choosing": 19, "reporting": 2719}
 BEHIND_BEST, BEHIND_LOGISTIC = 0.02, 0.01
@@ -132,9 +133,13 @@ def run(arguments, settings):
             cache.score(label, name, lambda: GPClassifier(random_state=0, **settings), rows)
             for label in ours
         ]
-        found += [cache.score(o, name, lambda o=o: other(o, len(rows[1])), rows) for o in OTHERS]
+        found += [
+            cache.score(o, name, lambda o=o, n=len(rows[1]): other(o, n), rows) for o in OTHERS
+        ]
         results.append([np.nan if one is None else one[0] for one in found])
-        seconds = [f" ({one[1]:.1f} s)" if one and i < len(ours) else "" for i, one in enumerate(found)]
+        seconds = [
+            f" ({one[1]:.1f} s)" if one and i < len(ours) else "" for i, one in enumerate(found)
+        ]
         cells = [f"{x:.3f}{s}" for x, s in zip(results[-1], seconds, strict=True)]
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
     report(np.array(results), ours)
@@ -154,7 +159,9 @@ def report(results, ours):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("which", choices=tuple(SEEDS))
     parser.add_argument("--cache", type=Path, help="JSON file that keeps every result")
     parser.add_argument("--data", type=Path, help="folder with the real sets; none without it")

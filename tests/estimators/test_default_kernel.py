@@ -1,4 +1,4 @@
-"""kernel="auto" on small tables: structure is found, noise is not, and straight lines stay straight."""
+"""kernel="auto" on small tables: structure is found, noise is not, straight lines stay straight."""
 
 import numpy as np
 import pytest

@@ -53,22 +53,16 @@ def test_the_evidence_is_that_of_regression_at_the_best_scale():
 
 
 def test_a_weight_is_so_many_rows():
-    """Up to a constant, as eq. (1) counts rows: so the difference between two kernels is compared."""
+    """The fit to targets of weight 3 is that to three equal rows each: eq. (1)'s first term."""
     rng = np.random.default_rng(1)
     X, targets = rng.normal(size=(25, 2)), rng.normal(size=(25, 1))
-    many = np.tile(X, (3, 1)), np.ones(75), np.tile(targets, (3, 1))
-    once = X, np.full(25, 3.0), targets
-    kernel = Matern32([0.7, 1.3], 2.0)
-    with computing_in(np.dtype(np.float64)):
-        K = np.asarray(kernel(X, X))
-    noise = 0.6
-    # (K + λ/w)⁻¹ of the mean of three equal targets, and the same of all of them
-    root = np.sqrt(3.0)
-    alone = 3.0 * targets.T @ np.linalg.solve(3.0 * K + noise * np.eye(25), targets)
-    K_many = np.tile(K, (3, 3)) + noise * np.eye(75)
-    np.testing.assert_allclose(alone, many[2].T @ np.linalg.solve(K_many, many[2]))
-    weighted = first_lengthscales._weighted(kernel, once[0], once[1])
-    np.testing.assert_allclose(weighted, root * K * root, rtol=1e-12)
+    kernel, noise, root = Matern32([0.7, 1.3], 2.0), 0.6, 3.0**0.5
+    weighted = first_lengthscales._weighted(kernel, X, np.full(25, 3.0))
+    thrice = first_lengthscales._weighted(kernel, np.repeat(X, 3, axis=0), np.ones(75))
+    T, many = root * targets, np.repeat(targets, 3, axis=0)
+    one = T.T @ np.linalg.solve(weighted + noise * np.eye(25), T)
+    other = many.T @ np.linalg.solve(thrice + noise * np.eye(75), many)
+    np.testing.assert_allclose(one, other, rtol=1e-10)
 
 
 def test_von_neumanns_ratio():

@@ -43,8 +43,8 @@ Out = Annotated[
 Kernel = Annotated[
     str,
     typer.Option(
-        help="auto, rbf, matern12, matern32, matern52, rational_quadratic, periodic, linear, polynomial, "
-        'or a sum: "rbf + linear".'
+        help="auto, rbf, matern12, matern32, matern52, rational_quadratic, periodic, linear, "
+        'polynomial, or a sum: "rbf + linear".'
     ),
 ]
 Inducing = Annotated[

@@ -45,7 +45,9 @@ FITS = {
     "one-lengthscale": MnistFit(
         "natural gradients, one lengthscale, pixels as they are", NATURAL | PIXELS_AS_THEY_ARE
     ),
-    "defaults": MnistFit("the defaults with an RBF kernel (pixels standardised, a lengthscale each)", NATURAL),
+    "defaults": MnistFit(
+        "the defaults with an RBF kernel (pixels standardised, a lengthscale each)", NATURAL
+    ),
 }
 _QUICK_STEPS = {"paper": 1000, "one-lengthscale": 100, "defaults": 50}
 
