@@ -1,8 +1,8 @@
 """Generated tables of 50 to 1500 rows, for benchmarks/small_tables.py.
 
 Two lists that share no family: `CHOOSING`, by which defaults may be chosen, and `REPORTING`, which
-is only looked at afterwards. A family is a function of (rng, number of rows) that returns inputs and
-class numbers; training and test rows are drawn together, so both follow the same rule.
+is only looked at afterwards. A family is a function of (rng, number of rows) that returns inputs
+and class numbers; training and test rows are drawn together, so both follow the same rule.
 """
 
 from collections.abc import Callable

@@ -6,8 +6,8 @@ compared on at most 512 rows, by the evidence of plain regression on the labels.
 classes, but it sees structure as well, and costs a Cholesky factor.
 
 Let T be the centred targets (N×C; of classes one column each), K the kernel, and noise of λ times
-its variance. With the scale of everything at its best value, eq. 2.30 of Rasmussen & Williams becomes,
-but for a constant,
+its variance. With the scale of everything at its best value, eq. 2.30 of Rasmussen & Williams
+becomes, but for a constant,
 
     log p(T) = -½ N C log tr(Tᵀ (K + λI)⁻¹ T) - ½ C log |K + λI|.                                (1)
 
@@ -71,7 +71,7 @@ class Found(NamedTuple):
     degrees: float
 
 
-# Rows too large to be compared have no evidence, and the usual start stays: the fit itself says more.
+# Rows too large to be compared have no evidence, and the usual start stays: the fit says more.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def screened(known: Kernel, kernel: Kernel, rows: Rows, n_latent: int) -> Found:
     """The start that explains the targets of some of the rows best.
