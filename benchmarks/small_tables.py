@@ -18,6 +18,7 @@ import argparse
 import json
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -133,9 +134,9 @@ def run(arguments, settings):
             cache.score(label, name, lambda: GPClassifier(random_state=0, **settings), rows)
             for label in ours
         ]
-        found += [
-            cache.score(o, name, lambda o=o, n=len(rows[1]): other(o, n), rows) for o in OTHERS
-        ]
+        for rival in OTHERS:
+            make = partial(other, rival, len(rows[1]))
+            found.append(cache.score(rival, name, make, rows))
         results.append([np.nan if one is None else one[0] for one in found])
         seconds = [
             f" ({one[1]:.1f} s)" if one and i < len(ours) else "" for i, one in enumerate(found)

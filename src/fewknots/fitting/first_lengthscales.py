@@ -171,7 +171,7 @@ def _families(X, targets, usual) -> Iterator[Iterator[Float[np.ndarray, "..."]]]
     if np.ndim(usual) == 0 or n_inputs == 1:  # one lengthscale for all
         return
     alone = np.array([_alike(X[:, [d]], targets) for d in range(n_inputs)])
-    chosen = [tuple(np.flatnonzero(alone > _CLEARLY))]
+    chosen = [tuple(np.flatnonzero(alone > _CLEARLY).tolist())]
     if 2 < n_inputs <= _MOST_INPUTS_FOR_PAIRS:
         pairs = list(combinations(range(n_inputs), 2))
         together = [_alike(X[:, list(pair)], targets) for pair in pairs]

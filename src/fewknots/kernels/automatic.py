@@ -49,8 +49,11 @@ def automatic_kernel(spread: Float[np.ndarray, " D"], ard: bool = True) -> Sum:
         lengthscale=LogNormal(lengthscales, _SPREAD_OF_LENGTHSCALES),
         variance=LogNormal(_VARIANCE, _SPREAD),
         ard=ard,
+        columns=None,
     )
-    straight = Linear(variance=LogNormal(1.0 / (size * typical**2), _SPREAD), ard=False)
+    straight = Linear(
+        variance=LogNormal(1.0 / (size * typical**2), _SPREAD), ard=False, columns=None
+    )
     return Sum(Sum(smooth, straight), Constant(variance=LogNormal(1.0, _SPREAD)))
 
 
