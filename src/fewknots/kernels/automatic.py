@@ -34,16 +34,16 @@ from .constraints import LogNormal
 from .linear import Constant, Linear
 from .stationary import Matern32
 
-AUTO = "auto"
 _SPREAD_OF_LENGTHSCALES = 0.5
 _VARIANCE = 1.0
 _SPREAD = 2.0
+_LEAST_SLOPE = 1e-30  # a number in float32 too
 
 
 def automatic_kernel(spread: Float[np.ndarray, " D"], ard: bool = True) -> Sum:
     """The kernel and its priors, for inputs with these standard deviations."""
-    typical = np.sqrt(np.mean(spread**2))
-    size = len(spread)
+    size, largest = len(spread), np.max(spread)
+    typical = largest * np.sqrt(np.mean((spread / largest) ** 2))  # squares could overflow
     lengthscales = np.sqrt(size) * (spread if ard else typical)
     smooth = Matern32(
         lengthscale=LogNormal(lengthscales, _SPREAD_OF_LENGTHSCALES),
@@ -51,9 +51,8 @@ def automatic_kernel(spread: Float[np.ndarray, " D"], ard: bool = True) -> Sum:
         ard=ard,
         columns=None,
     )
-    straight = Linear(
-        variance=LogNormal(1.0 / (size * typical**2), _SPREAD), ard=False, columns=None
-    )
+    slope = max(1.0 / size / typical / typical, _LEAST_SLOPE)
+    straight = Linear(variance=LogNormal(slope, _SPREAD), ard=False, columns=None)
     return Sum(Sum(smooth, straight), Constant(variance=LogNormal(1.0, _SPREAD)))
 
 
