@@ -126,6 +126,16 @@ def test_medians_are_in_units_of_the_inputs():
     np.testing.assert_allclose(one.lengthscale.median, 2.0**0.5 * 12.5**0.5)
 
 
+def test_many_inputs_have_more_points():
+    """A straight line in 50 inputs is not held by 42 points."""
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(600, 50))
+    y = X.sum(axis=1) > rng.normal(size=600)
+    for kernel, count in ("auto", 168), ("rbf", 42):
+        clf = GPClassifier(kernel, max_iter=1, random_state=0).fit(X, y)
+        assert len(clf.inducing_points_) == count
+
+
 def test_kept_and_restored(tmp_path):
     rng = np.random.default_rng(8)
     X, y = checkerboard(3, 150, rng)

@@ -65,7 +65,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         "local": {"inference": "laplace", "kl" or "ep"}, the method in each neighbourhood.
     n_inducing : int or "auto", default "auto"
         How many inducing points. "auto" grows with the cube root of the number of distinct rows
-        ("ivm": twice as many).
+        ("ivm": twice as many); for a few thousand rows with fine structure or many inputs, up to
+        four times as many if the kernel is "auto".
     inducing_points : array of shape (M, n_features), default None
         Where the inducing points start, in the units of X; overrides `n_inducing`.
     inducing_init : {"kmeans", "greedy", "random"}, default "kmeans"

@@ -104,7 +104,9 @@ def starting_kernel(job: Job, rows: Rows, sampled: bool = False) -> Found:
     kernel = job.kernel.prepared(spread, job.settings.ard)
     if not job.settings.chooses_kernel:
         return Found(kernel, 0.0)
-    return screened(job.kernel, kernel, rows, job.encoding.likelihood.n_latent)
+    found = screened(job.kernel, kernel, rows, job.encoding.likelihood.n_latent)
+    # its straight part takes a number for each input
+    return found._replace(degrees=max(found.degrees, rows.X.shape[1]))
 
 
 def problem_of(
