@@ -69,7 +69,8 @@ def a_column_of_labels(folder):
 
 def a_jitter_that_grows(folder):
     points = np.repeat(X[:4], 5, axis=0)
-    GPClassifier(inducing_points=points, jitter=1e-18, learn_inducing=False, max_iter=50).fit(X, y)
+    settings = {"jitter": 1e-18, "learn_inducing": False, "max_iter": 50}
+    GPClassifier("rbf", inducing_points=points, **settings).fit(X, y)
 
 
 def a_damaged_checkpoint(folder):

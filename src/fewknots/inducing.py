@@ -27,6 +27,8 @@ from .numerics.precision import compiled
 
 METHODS = ("kmeans", "greedy", "random")
 _MOST_AUTOMATIC = 1000
+_DEGREES_PER_POINT = 0.5
+_SMALL_LOOK = 1e8  # N M², of which a look at all rows takes a fraction of a second
 _MOST_ROWS = 4000
 _MOST_CANDIDATES = 1000
 _COSTLY = 1e7  # multiplications in one round of k-means
@@ -36,12 +38,19 @@ _DISPLACED = 0.05  # of the standard deviation of each input
 _WORTHWHILE = 2.0  # a move must promise this many times what it costs
 
 
-def automatic_count(n_rows: int) -> int:
+def automatic_count(n_rows: int, degrees: float = 0.0) -> int:
     """How many inducing points n distinct rows deserve: 37 for 400, 108 for 10,000, at most 1000.
 
     The cube root keeps the cost of a look at all rows, N M², below quadratic in N.
+
+    degrees : about how many numbers describe the function, if that is known. There are twice or
+        four times as many points if it takes more of them, as long as N M² stays small.
     """
-    return int(np.clip(round(5.0 * n_rows ** (1.0 / 3.0)), 20, _MOST_AUTOMATIC))
+    usual = int(np.clip(round(5.0 * n_rows ** (1.0 / 3.0)), 20, _MOST_AUTOMATIC))
+    for count in (usual, 2 * usual):
+        if degrees < _DEGREES_PER_POINT * count or n_rows * (2 * count) ** 2 > _SMALL_LOOK:
+            return count
+    return 4 * usual
 
 
 def choose(

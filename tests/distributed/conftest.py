@@ -18,7 +18,13 @@ from distributed import Client, LocalCluster
 # Tests are short: Dask need not keep looking at its own processes.
 dask.config.set({"distributed.worker.profile.enabled": False})
 N = 900
-SETTINGS = {"n_inducing": 8, "optimizer": "rounds", "random_state": 0, "max_iter": 8}
+SETTINGS = {
+    "kernel": "rbf",
+    "n_inducing": 8,
+    "optimizer": "rounds",
+    "random_state": 0,
+    "max_iter": 8,
+}
 
 
 def rows(n=N, seed=0):

@@ -19,8 +19,8 @@ from ..waiting import HANGS
 
 
 def quick(**arguments):
-    arguments = {"n_inducing": 8, "max_iter": 200, "tol": 1e-3, "random_state": 0} | arguments
-    return GPClassifier(**arguments)
+    defaults = {"kernel": "rbf", "n_inducing": 8, "max_iter": 200, "tol": 1e-3, "random_state": 0}
+    return GPClassifier(**defaults | arguments)
 
 
 @pytest.fixture(scope="module")

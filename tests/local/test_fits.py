@@ -17,7 +17,9 @@ TRAIN, TEST = slice(0, 500), slice(500, 700)
 
 def local(**arguments):
     return GPClassifier(
-        **({"method": "local", "n_neighbors": 12, "max_iter": 30, "random_state": 0} | arguments)
+        **{"kernel": "rbf", "method": "local", "n_neighbors": 12}
+        | {"max_iter": 30, "random_state": 0}
+        | arguments
     )
 
 

@@ -20,7 +20,7 @@ X = RNG.normal(size=(N, 2))
 ROWS = Rows(X, np.where(X[:, 0] > 0, 1.0, -1.0), RNG.uniform(0.5, 2.0, N))
 MODEL = Model(RBF(np.array([0.8, 1.2]), np.asarray(1.5)), X[:M].copy(), Bernoulli("probit"))
 POINT = Point(MODEL, WhitenedGaussian(RNG.normal(size=(1, M)), np.eye(M)[None], np.zeros(())), 1e-6)
-SETTINGS = {"n_inducing": 8, "optimizer": "rounds", "random_state": 0}
+SETTINGS = {"kernel": "rbf", "n_inducing": 8, "optimizer": "rounds", "random_state": 0}
 unfinished = pytest.mark.filterwarnings("ignore:the fit had not converged")
 
 

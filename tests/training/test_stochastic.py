@@ -15,6 +15,7 @@ y = np.sin(2.0 * X[:, 0]) + X[:, 1] ** 2 - 1.0 + 0.3 * RNG.normal(size=600) > 0
 
 def small(**arguments):
     defaults = {
+        "kernel": "rbf",
         "n_inducing": 12,
         "optimizer": "natural_gradient",
         "batch_size": 100,
@@ -31,7 +32,7 @@ def fitted():
 
 
 def test_ends_near_the_full_batch(fitted):
-    full = GPClassifier(n_inducing=12, optimizer="collapsed", random_state=0).fit(X, y)
+    full = GPClassifier("rbf", n_inducing=12, optimizer="collapsed", random_state=0).fit(X, y)
     assert fitted.log_evidence_ > full.log_evidence_ - 10.0  # other optimum for Z
     p, q = fitted.predict_proba(X)[:, 1], full.predict_proba(X)[:, 1]
     assert np.mean(np.abs(p - q)) < 0.03

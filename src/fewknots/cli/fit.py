@@ -43,8 +43,8 @@ Out = Annotated[
 Kernel = Annotated[
     str,
     typer.Option(
-        help="rbf, matern12, matern32, matern52, rational_quadratic, periodic, linear, polynomial, "
-        'or a sum: "rbf + linear".'
+        help="auto, rbf, matern12, matern32, matern52, rational_quadratic, periodic, linear, "
+        'polynomial, or a sum: "rbf + linear".'
     ),
 ]
 Inducing = Annotated[
@@ -130,7 +130,7 @@ def command(
     target: Target,
     positive: Positive = None,
     out: Out = None,
-    kernel: Kernel = "rbf",
+    kernel: Kernel = "auto",
     inducing: Inducing = None,
     method: Method = "auto",
     no_rows: NoRows = False,
@@ -179,7 +179,7 @@ def command(
 
     one_of("--likelihood", likelihood, (*LINKS, "softmax", "auto"))
     classifier = GPClassifier(
-        kernel=as_kernel(kernel),
+        kernel=kernel if kernel == "auto" else as_kernel(kernel),
         n_inducing=inducing or "auto",
         method=method,
         store_rows=not no_rows,

@@ -41,8 +41,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     Parameters
     ----------
-    kernel : kernel or str, default "rbf"
-        A kernel from `fewknots.kernels`, or names such as "matern32" or "matern32 + linear", or
+    kernel : kernel or str, default "auto"
+        "auto": Matern32 + Linear + Constant, each parameter with a prior, so that few rows and many
+        inputs do no harm; several starting lengthscales are tried (docs/choosing-a-method.md).
+        Or a kernel from `fewknots.kernels`, or names such as "matern32" or "matern32 + linear", or
         one of your own (docs/extending.md). `RBF(columns=["age", "income"])` looks at some inputs.
         It sees the inputs standardised (see `standardize`). Parameters given are where learning
         starts, or what is used if `learn_kernel=False`. A single parameter can be fixed, bounded
@@ -70,7 +72,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         "local": {"inference": "laplace", "kl" or "ep"}, the method in each neighbourhood.
     n_inducing : int or "auto", default "auto"
         How many inducing points. "auto" grows with the cube root of the number of distinct rows
-        ("ivm": twice as many).
+        ("ivm": twice as many); for a few thousand rows with fine structure or many inputs, up to
+        four times as many if the kernel is "auto".
     inducing_points : array of shape (M, n_features), default None
         Where the inducing points start, in the units of X (as `inducing_points_`); overrides
         `n_inducing`.
@@ -190,7 +193,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel="auto",
         *,
         ard=True,
         likelihood="auto",

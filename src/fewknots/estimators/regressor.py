@@ -34,7 +34,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     kernel, ard, n_inducing, inducing_points, inducing_init, learn_kernel, learn_inducing,
     store_rows, optimizer, batch_size, max_iter, max_time, tol, validation_fraction, checkpoint,
     resume, jitter, dtype, device, random_state, verbose, callback :
-        as in `GPClassifier`. Minibatches and `fit_stream` are for "sparse_kl".
+        as in `GPClassifier`, the kernel "auto" too. Minibatches and `fit_stream` are for
+        "sparse_kl".
     likelihood : "gaussian" or a `fewknots.likelihoods.Likelihood` of numbers, default "gaussian"
         How y follows from the latent function; docs/extending.md shows how to write one.
     method : {"auto", "exact", "titsias", "svi", "full_kl", "sparse_kl"}, default "auto"
@@ -75,7 +76,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel="auto",
         *,
         ard=True,
         likelihood="gaussian",

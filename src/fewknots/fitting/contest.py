@@ -94,7 +94,10 @@ class Contest:
     ):
         self.fit, self.rows, self.context = fit, rows, context
         # named once, for the kernel of either
-        self.settings = replace(settings, kernel=as_kernel(settings.kernel, rows.feature_names))
+        self.settings = settings
+        if not settings.chooses_kernel:
+            kernel = as_kernel(settings.kernel, rows.feature_names)
+            self.settings = replace(settings, kernel=kernel)
         judges = held_out(rows.y, settings.random_state)
         learned = rows.weights.copy()
         learned[judges] = 0.0

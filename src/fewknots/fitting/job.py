@@ -12,6 +12,7 @@ from ..combined import CombinedPosterior
 from ..data.standardise import Standardiser
 from ..exceptions import NumericalWarning, warn
 from ..kernels import Kernel, as_kernel
+from ..kernels.automatic import automatic_kernel
 from ..likelihoods import Likelihood
 from ..numerics.precision import resolve_jitter
 from ..optimize.lbfgsb import Status
@@ -133,7 +134,11 @@ class Job:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """As the user gave it, its columns by number."""
+        """As the user gave it, its columns by number; or the default one for these inputs."""
+        if self.settings.chooses_kernel:
+            standard = Standardiser.identity(self.source.n_features)
+            inputs = standard if self.settings.standardize else self.source.spread()
+            return automatic_kernel(inputs.scale, self.settings.ard)
         return as_kernel(self.settings.kernel, self.source.feature_names)
 
     def report(self) -> Reporter:

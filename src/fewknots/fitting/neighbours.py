@@ -111,7 +111,7 @@ def _start(job: Job, rows: Rows, likelihood: Likelihood) -> LocalModel:
     if job.warm is not None and isinstance(job.warm.posterior, LocalPosterior):
         model = job.warm.posterior.model
     else:
-        kernel = starting_kernel(job, rows) if job.warm is None else job.warm.kernel
+        kernel = starting_kernel(job, rows).kernel if job.warm is None else job.warm.kernel
         n_latent = likelihood.n_latent
         mean = np.zeros(() if n_latent == 1 else n_latent)
         if job.settings.learn_kernel:

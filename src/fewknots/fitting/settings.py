@@ -166,6 +166,11 @@ class FitSettings:
         """Whether neither number nor places of inducing points are given."""
         return _is_auto(self.n_inducing) and self.inducing_points is None
 
+    @property
+    def chooses_kernel(self) -> bool:
+        """Whether the kernel is the default one."""
+        return _is_auto(self.kernel)
+
 
 def _check(targets: str, given: Any) -> None:
     one_of("inducing_init", given.inducing_init, inducing.METHODS)

@@ -26,6 +26,7 @@ from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model, constraints_of
 from ..training.steps import Naturals, prior_base
 from ..training.stochastic import Start
+from .first_lengthscales import Found, screened
 from .job import FittedModel, Job
 from .settings import FITTED_METHODS, AnyMethod, FitSettings
 
@@ -80,23 +81,35 @@ def starting_model(
     n_inducing : how many points a checkpoint has, from which they will be taken.
     """
     sparse, warm, Z = job.fit_plan.method.sparse, job.warm, None
-    kernel = starting_kernel(job, rows, sampled) if warm is None else warm.kernel
+    degrees = 0.0
+    if warm is None:
+        kernel, degrees = starting_kernel(job, rows, sampled)
+    else:
+        kernel = warm.kernel
     if sparse and warm is not None:
         Z = warm.posterior.points
     elif sparse and n_inducing is not None:
         Z = np.zeros((n_inducing, rows.X.shape[1]))
     elif sparse:
-        Z = _starting_points(job, kernel, rows, rng, sampled)
+        Z = _starting_points(job, kernel, rows, rng, sampled, degrees)
     model = Model(kernel, Z, job.encoding.likelihood)
     return jax.tree.map(lambda parameter: np.asarray(parameter, dtype), model)
 
 
-def starting_kernel(job: Job, rows: Rows, sampled: bool = False) -> Kernel:
-    """The user's kernel with a value for every parameter, as the spread of the rows suggests."""
+def starting_kernel(job: Job, rows: Rows, sampled: bool = False) -> Found:
+    """The kernel with a value for every parameter, as the spread of the rows suggests.
+
+    The default kernel's lengthscales start where they explain the targets best.
+    """
     some = slice(None, None, 1 if sampled else max(1, len(rows.y) // _ENOUGH_ROWS))
     X = rows.X[some].astype(np.float64, copy=False)
     spread = Standardiser.fitted(X, np.maximum(rows.weights[some], 1e-300)).scale
-    return job.kernel.prepared(spread, job.settings.ard)
+    kernel = job.kernel.prepared(spread, job.settings.ard)
+    if not job.settings.chooses_kernel:
+        return Found(kernel, 0.0)
+    found = screened(job.kernel, kernel, rows, job.encoding.likelihood.n_latent)
+    # its straight part takes a number for each input
+    return found._replace(degrees=max(found.degrees, rows.X.shape[1]))
 
 
 def problem_of(
@@ -136,7 +149,12 @@ def in_dtype(rows: Rows, dtype: np.dtype) -> Rows:
 
 
 def _starting_points(
-    job: Job, kernel: Kernel, rows: Rows, rng: np.random.RandomState, sampled: bool
+    job: Job,
+    kernel: Kernel,
+    rows: Rows,
+    rng: np.random.RandomState,
+    sampled: bool,
+    degrees: float,
 ) -> Float[np.ndarray, "M D"]:
     """The user's, brought to the rows' units, or chosen from the rows."""
     settings, X = job.settings, rows.X
@@ -146,7 +164,7 @@ def _starting_points(
     distinct = np.unique(X, axis=0) if job.table.n_rows <= _FEW_ROWS else X
     if settings.n_inducing == "auto":
         n_rows = job.table.n_rows if sampled else len(distinct)
-        count = min(inducing.automatic_count(n_rows), len(distinct))
+        count = min(inducing.automatic_count(n_rows, degrees), len(distinct))
     else:
         count = int(settings.n_inducing)
         if count > len(distinct):

@@ -28,7 +28,7 @@ class Constraint:
         return 0.0, np.inf
 
     @property
-    def prior(self) -> tuple[float, float]:
+    def prior(self) -> tuple[Numbers, float]:
         """Median, and precision of the logarithm (1 / variance); precision 0 means no prior."""
         return 1.0, 0.0
 
@@ -47,12 +47,7 @@ class Fixed(Constraint):
     value: Any
 
     def __post_init__(self) -> None:
-        given = self.value.tolist() if hasattr(self.value, "tolist") else self.value
-        each = given if isinstance(given, list | tuple) else [given]
-        values = tuple(_positive("Fixed.value", value) for value in each)
-        if not values:
-            raise ValueError("Fixed.value must be a number or one for each input, got none.")
-        object.__setattr__(self, "value", values if len(values) > 1 else values[0])
+        object.__setattr__(self, "value", _one_or_each("Fixed.value", self.value))
 
     @property
     def range(self) -> tuple[Numbers, Numbers]:
@@ -105,7 +100,7 @@ class LogNormal(Constraint):
     Training adds -½ ((log θ - log median) / spread)² to its objective. This is the density of log θ
     (not of θ), the coordinate that the optimiser uses, so that a wide prior changes nothing.
 
-    median : positive number.
+    median : positive number, or one for each input.
     spread : positive number, the standard deviation of log θ. With 0.5, θ is between 0.37 and 2.7
         times the median with a probability of 95%.
     start : positive number; None means the median.
@@ -116,8 +111,8 @@ class LogNormal(Constraint):
     start: Any = None
 
     def __post_init__(self) -> None:
-        for name in ("median", "spread"):
-            object.__setattr__(self, name, _positive(f"LogNormal.{name}", getattr(self, name)))
+        object.__setattr__(self, "median", _one_or_each("LogNormal.median", self.median))
+        object.__setattr__(self, "spread", _positive("LogNormal.spread", self.spread))
         if self.spread < _LEAST_SPREAD:
             raise ValueError(
                 f"LogNormal.spread must be at least {_LEAST_SPREAD}, got {self.spread}. For a "
@@ -127,7 +122,7 @@ class LogNormal(Constraint):
             object.__setattr__(self, "start", _positive("LogNormal.start", self.start))
 
     @property
-    def prior(self) -> tuple[float, float]:
+    def prior(self) -> tuple[Numbers, float]:
         return self.median, self.spread**-2
 
     def begin(self, default: Any) -> Any:
@@ -135,6 +130,16 @@ class LogNormal(Constraint):
 
 
 CONSTRAINTS: dict[str, type[Constraint]] = {c.__name__: c for c in (Fixed, Bounded, LogNormal)}
+
+
+def _one_or_each(label: str, value: Any) -> Numbers:
+    """A positive number, or several of them as a tuple."""
+    given = value.tolist() if hasattr(value, "tolist") else value
+    each = given if isinstance(given, list | tuple) else [given]
+    values = tuple(_positive(label, one) for one in each)
+    if not values:
+        raise ValueError(f"{label} must be a number or one for each input, got none.")
+    return values if len(values) > 1 else values[0]
 
 
 def _positive(label: str, value: Any) -> float:

@@ -1,0 +1,205 @@
+r"""Where the lengthscales of the default kernel start: several are tried, the best is taken.
+
+From lengthscales that are far too long a fit may end where nothing is explained: fine structure
+looks like noise there, and the evidence falls in every direction. So before a fit a few starts are
+compared on at most 512 rows, by the evidence of plain regression on the labels. That is no model of
+classes, but it sees structure as well, and costs a Cholesky factor.
+
+Let T be the centred targets (N×C; of classes one column each), K the kernel, and noise of λ times
+its variance. With the scale of everything at its best value, eq. 2.30 of Rasmussen & Williams
+becomes, but for a constant,
+
+    log p(T) = -½ N C log tr(Tᵀ (K + λI)⁻¹ T) - ½ C log |K + λI|.                                (1)
+
+λ → ∞ is the model in which the inputs say nothing. To this the lengthscales' prior is added, as
+training does it: it keeps a start from being chosen for what noise makes of a few rows.
+
+**The starts.** All lengthscales shorter by the same factor; or, with several inputs, only those of
+some inputs, the others three times as long: the inputs along which neighbours have like labels,
+and the pair of inputs in whose plane they have (a checkerboard does not show along either
+input). Alike are neighbours by the ratio of von Neumann (1941), the mean squared difference of
+neighbours' targets over twice their variance: 1 ± 1/√N if the inputs say nothing.
+
+Nothing here is random, so a run that is taken up again starts the same.
+"""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigvalsh
+from scipy.spatial import cKDTree
+
+from ..data.blocks import padded, rounded_up
+from ..data.row_draw import some_rows
+from ..inference.sites import Rows
+from ..kernels import Kernel
+from ..kernels.automatic import lengthscales_of, with_lengthscales
+from ..numerics.precision import compiled, computing_in
+from ..training.parameters import Constraints, constraints_of, log_prior
+
+_MOST_ROWS = 512
+_FEWEST_ROWS = 20
+_SHORTER = 0.5 ** np.arange(7)  # down to a 64th
+_FAR = 3.0  # times as long: inputs that a start leaves out
+_NOISE = (0.03, 0.3, 3.0)  # λ, times the kernel's mean variance
+_CLEARLY = 3.0  # standard deviations of von Neumann's ratio
+_CLEARLY_OF_PAIRS = 4.5  # there are many pairs
+_MOST_INPUTS_FOR_PAIRS = 12
+_PATIENCE = 2  # starts in a row that are worse than an earlier one of their kind
+_WORTHWHILE = 3.0  # nats by which another start must be better than the usual one
+
+
+class Tried(NamedTuple):
+    """A start, and how well it explains the targets."""
+
+    kernel: Kernel
+    evidence: float  # eq. (1), less that of noise alone, and the logarithm of the prior
+    noise: float  # the best λ, times the kernel's variance
+
+
+class Found(NamedTuple):
+    """The best start, and about how many numbers describe the functions that it sees.
+
+    degrees : Σ e / (e + λ) over the eigenvalues e of K; 0 if that is the usual start.
+    """
+
+    kernel: Kernel
+    degrees: float
+
+
+# Rows too large to be compared have no evidence, and the usual start stays: the fit says more.
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")
+def screened(known: Kernel, kernel: Kernel, rows: Rows, n_latent: int) -> Found:
+    """The start that explains the targets of some of the rows best.
+
+    known : the kernel with its priors.
+    kernel : the usual start.
+    """
+    counted = np.flatnonzero(rows.weights > 0)
+    counted = counted[np.sort(some_rows(len(counted), _MOST_ROWS))]
+    X, weights = rows.X[counted].astype(np.float64), rows.weights[counted].astype(np.float64)
+    targets = _targets(rows.y[counted], weights, n_latent)
+    if len(counted) < _FEWEST_ROWS or not np.any(targets):
+        return Found(kernel, 0.0)
+    constraints = constraints_of(known, kernel)
+
+    def tried(start: Kernel) -> Tried:
+        found = _regression(start, X, weights, targets)
+        return found._replace(evidence=found.evidence + _log_prior(start, constraints))
+
+    best = usual = tried(kernel)
+    for family in _families(X, targets, lengthscales_of(kernel)):
+        evidence, worse = -np.inf, 0
+        for lengthscales in family:
+            now = tried(with_lengthscales(kernel, lengthscales))
+            if now.evidence > max(best.evidence, usual.evidence + _WORTHWHILE):
+                best = now
+            worse = 0 if now.evidence > evidence else worse + 1
+            evidence = max(evidence, now.evidence)
+            if worse == _PATIENCE:
+                break
+    return Found(best.kernel, 0.0 if best is usual else _degrees(best, X, weights))
+
+
+def _targets(
+    y: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"], n_latent: int
+) -> Float[np.ndarray, "N C"]:
+    """Of several classes one column each; centred."""
+    columns = y[:, None].astype(np.float64)
+    if n_latent > 1:
+        columns = (columns == np.arange(n_latent)).astype(np.float64)
+    return columns - np.average(columns, axis=0, weights=weights)
+
+
+def _regression(kernel: Kernel, X, weights, targets) -> Tried:
+    """Eq. (1) at the best λ; a row of weight w has noise λ/w."""
+    n, n_targets = targets.shape
+    K, T = _weighted(kernel, X, weights), np.sqrt(weights)[:, None] * targets
+    variance = np.trace(K) / n
+    best, noise = -np.inf, np.inf
+    for level in _NOISE:
+        A = K + level * variance * np.eye(n)
+        try:
+            factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            continue
+        fit = np.sum(T * cho_solve(factor, T, check_finite=False))
+        half_log_det = np.sum(np.log(np.diagonal(factor[0])))
+        evidence = -0.5 * n * n_targets * np.log(fit) - n_targets * half_log_det
+        if evidence > best:
+            best, noise = evidence, level * variance
+    nothing = -0.5 * n * n_targets * np.log(np.sum(T**2))
+    return Tried(kernel, float(best - nothing), noise)
+
+
+def _log_prior(kernel: Kernel, constraints: Constraints | None) -> float:
+    if constraints is None:
+        return 0.0
+    with computing_in(np.dtype(np.float64)):
+        return float(log_prior(jax.tree.map(np.log, kernel), constraints)[0])
+
+
+def _weighted(kernel: Kernel, X, weights) -> Float[np.ndarray, "N N"]:
+    """The kernel's matrix times the roots of both rows' weights."""
+    n, root = len(X), np.sqrt(weights)[:, None]
+    with computing_in(np.dtype(np.float64)):
+        K = np.asarray(_matrix(kernel, padded(X, rounded_up(n))))[:n, :n]
+    return root * K * root.T
+
+
+def _degrees(start: Tried, X, weights) -> float:
+    values = np.maximum(eigvalsh(_weighted(start.kernel, X, weights)), 0.0)
+    return float(np.sum(values / (values + start.noise)))
+
+
+@compiled
+def _matrix(kernel, X):
+    return kernel(X, X)
+
+
+# --- which starts are tried -----------------------------------------------------------------------
+
+
+def _families(X, targets, usual) -> Iterator[Iterator[Float[np.ndarray, "..."]]]:
+    """Sets of inputs, and for each the lengthscales from long to short."""
+    yield (usual * shorter for shorter in _SHORTER[1:])
+    n_inputs = X.shape[1]
+    if np.ndim(usual) == 0 or n_inputs == 1:  # one lengthscale for all
+        return
+    alone = np.array([_alike(X[:, [d]], targets) for d in range(n_inputs)])
+    chosen = [tuple(np.flatnonzero(alone > _CLEARLY).tolist())]
+    if 2 < n_inputs <= _MOST_INPUTS_FOR_PAIRS:
+        pairs = list(combinations(range(n_inputs), 2))
+        together = [_alike(X[:, list(pair)], targets) for pair in pairs]
+        if max(together) > _CLEARLY_OF_PAIRS:
+            chosen.append(pairs[int(np.argmax(together))])
+    for inputs in dict.fromkeys(chosen):
+        if 0 < len(inputs) < n_inputs:
+            own = list(inputs)
+            left_out = _FAR * usual
+            own_usual = usual[own] * np.sqrt(len(own) / n_inputs)
+            yield (_replaced(left_out, own, own_usual * shorter) for shorter in _SHORTER)
+
+
+def _replaced(values, places, new):
+    values = values.copy()
+    values[places] = new
+    return values
+
+
+def _alike(X: Float[np.ndarray, "N d"], targets: Float[np.ndarray, "N C"]) -> float:
+    """By how many standard deviations neighbours are more alike than by chance."""
+    if X.shape[1] == 1:
+        order = np.argsort(X[:, 0], kind="stable")
+        here, there = order[:-1], order[1:]
+    else:
+        here = np.arange(len(X))
+        scaled = X / np.maximum(X.std(axis=0), 1e-300)
+        there = cKDTree(scaled).query(scaled, 2)[1][:, 1]
+    apart = np.mean(np.sum((targets[here] - targets[there]) ** 2, axis=1))
+    ratio = 0.5 * apart / np.mean(np.sum(targets**2, axis=1))
+    return float((1.0 - ratio) * np.sqrt(len(X)))

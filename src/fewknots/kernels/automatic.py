@@ -1,0 +1,67 @@
+r"""The kernel that "auto" means: a smooth part, a straight part and a level, each with a prior.
+
+    k(a, b) = Matern32(r) + Σ_d v a_d b_d + c,   r² = Σ_d (a_d - b_d)² / ℓ_d²
+
+Few rows say little about many parameters, and the evidence then has its maximum where they fit the
+noise. So each has a prior (training adds it to the objective), in units of the inputs' standard
+deviations:
+
+| parameter             | median | spread of the logarithm |
+|-----------------------|--------|-------------------------|
+| ℓ_d, one per input    | √D     | 0.5                     |
+| variance of Matern32  | 1      | 2                       |
+| v, one for all inputs | 1/D    | 2                       |
+| c                     | 1      | 2                       |
+
+Distances between rows grow with √D. The narrow prior of ℓ_d says that inputs matter alike unless
+the rows say otherwise: with a spread of 1 many of them fit noise, and on generated tables of 50 to
+300 rows the NLP was worse nearly everywhere (benchmarks/small_tables.py). The wide priors only keep
+a part that is not needed from growing.
+
+The straight part alone is Bayesian logistic (probit) regression. Where labels depend on the inputs
+in no other way, the fit ends close to that.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..numerics.arrays import AnyArray
+from .base import Kernel
+from .combine import Sum
+from .constraints import LogNormal
+from .linear import Constant, Linear
+from .stationary import Matern32
+
+_SPREAD_OF_LENGTHSCALES = 0.5
+_VARIANCE = 1.0
+_SPREAD = 2.0
+_LEAST_SLOPE = 1e-30  # a number in float32 too
+
+
+def automatic_kernel(spread: Float[np.ndarray, " D"], ard: bool = True) -> Sum:
+    """The kernel and its priors, for inputs with these standard deviations."""
+    size, largest = len(spread), np.max(spread)
+    typical = largest * np.sqrt(np.mean((spread / largest) ** 2))  # squares could overflow
+    lengthscales = np.sqrt(size) * (spread if ard else typical)
+    smooth = Matern32(
+        lengthscale=LogNormal(lengthscales, _SPREAD_OF_LENGTHSCALES),
+        variance=LogNormal(_VARIANCE, _SPREAD),
+        ard=ard,
+        columns=None,
+    )
+    slope = max(1.0 / size / typical / typical, _LEAST_SLOPE)
+    straight = Linear(variance=LogNormal(slope, _SPREAD), ard=False, columns=None)
+    return Sum(Sum(smooth, straight), Constant(variance=LogNormal(1.0, _SPREAD)))
+
+
+def lengthscales_of(kernel: Any) -> Float[AnyArray, "..."]:
+    """Of the smooth part of the kernel above, prepared or learned."""
+    return kernel.k1.k1.lengthscale
+
+
+def with_lengthscales(kernel: Any, lengthscales: Float[AnyArray, "..."]) -> Kernel:
+    """A copy with these."""
+    smooth = type(kernel.k1.k1)(**kernel.k1.k1.get_params() | {"lengthscale": lengthscales})
+    return Sum(Sum(smooth, kernel.k1.k2), kernel.k2)
