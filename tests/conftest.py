@@ -1,6 +1,7 @@
 """Shapes and dtypes in annotations are checked while testing, and only then."""
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -14,12 +15,13 @@ os.environ.setdefault(
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
 )
 
-# What is compiled once is read from then on, by every worker and every process that a test starts.
+# What is compiled once is read from then on, by every worker and every process that a test starts:
+# small programs, too, which are most of them (reading takes half the time of compiling).
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
     _programs = tempfile.mkdtemp(prefix="fewknots-programs-")
     atexit.register(shutil.rmtree, _programs, ignore_errors=True)
     os.environ["JAX_COMPILATION_CACHE_DIR"] = _programs
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import numpy as np
 import pytest
@@ -32,6 +34,10 @@ from fewknots.numerics.precision import computing_in  # noqa: E402  (after the h
 
 from .ida import write_ida_file  # noqa: E402
 from .memory import ProgramStore  # noqa: E402
+
+# Tracing makes many small objects: by default Python would look for cycles among them thousands of
+# times, for a tenth of all the time.
+gc.set_threshold(10_000, 20, 20)
 
 # An example may take its time: the machine may be busy with other work.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,8 +1,12 @@
-"""Keeps a process of the test suite small: compiled programs are dropped when they are many.
+"""Keeps a process of the test suite small: what JAX keeps is dropped when it has become much.
 
 JAX keeps every program that it has compiled, and every test adds some: gigabytes in the end, of
 which next to nothing is used again. A program that is needed after all is not compiled but read
 again, from the folder of compiled programs (conftest.py).
+
+Four fifths of what a small program holds is not the program but the text that it was compiled
+from (an MLIR module with a context of its own, above a megabyte). Texts are therefore dropped
+first: the programs run on without them.
 """
 
 import ctypes
@@ -12,26 +16,44 @@ import sys
 from pathlib import Path
 
 import jax
+from jax._src import pjit
+from jax._src.interpreters import pxla
 
 MB = 2**20
-_MOST = 900 * MB  # of which 600 are modules, not programs
+_MOST = 2400 * MB  # of all pytest's workers together; each has 600 of modules, not programs
 _LEAST_GROWTH = 200 * MB  # since the last time: what else is held cannot be dropped
+
+
+def share() -> int:
+    """The most that this process may hold: its part among pytest's workers, but room for work."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return min(max(_MOST // workers, 900 * MB), 1200 * MB)
 
 
 class ProgramStore:
     """The programs of this process."""
 
-    def __init__(self, most: int = _MOST) -> None:
-        self._most = self._limit = most
+    def __init__(self, most: int | None = None) -> None:
+        self._most = self._limit = share() if most is None else most
 
     def drop_if_many(self) -> None:
-        """Forget all programs if the process has grown beyond its limit."""
+        """If the process has grown beyond its limit: forget all texts, then all programs."""
         if resident() <= self._limit:
+            return
+        drop_texts()
+        if resident() + _LEAST_GROWTH // 2 <= self._limit:
             return
         jax.clear_caches()
         gc.collect()
         give_back()
         self._limit = max(self._most, resident() + _LEAST_GROWTH)
+
+
+def drop_texts() -> None:
+    """Forget what programs were compiled from. JAX has no public call for these caches alone."""
+    pjit._pjit_lower.cache_clear()
+    pxla._cached_lowering_to_hlo.cache_clear()
+    give_back()
 
 
 def resident() -> int:

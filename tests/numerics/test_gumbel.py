@@ -2,14 +2,20 @@
 
 import math
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import expit, log_softmax, softmax
 
-from fewknots.numerics.gumbel import log_softmax_mean, softmax_moments, tilted_softmax
+from fewknots.numerics import gumbel
 from fewknots.numerics.precision import computing_in
+
+# Compiled whole, as a fit has them: one step after the other they are some fifty small programs.
+log_softmax_mean = jax.jit(gumbel.log_softmax_mean)
+softmax_moments = jax.jit(gumbel.softmax_moments)
+tilted_softmax = jax.jit(gumbel.tilted_softmax)
 
 # (means, variances): from none to 1000, alone and mixed, and means up to ±50
 TWO = [
