@@ -122,6 +122,15 @@ def test_noise_and_straight_lines_start_as_usual(n_inputs):
         assert found.degrees == 0.0
 
 
+def test_a_steep_line_in_three_of_forty_starts_as_usual():
+    """A short lengthscale along one of them explains 150 rows better, and its prior says no."""
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(150, 40))
+    y = signs(X[:, :3] @ [3.0, 1.0, 1.0] + 0.5 * rng.normal(size=150))
+    found, ratio = start_for(X, y)
+    np.testing.assert_array_equal(ratio, 1.0)
+
+
 def test_few_rows_or_one_target_start_as_usual():
     rng = np.random.default_rng(8)
     for X, y in (rng.normal(size=(10, 2)), np.arange(10)), (rng.normal(size=(50, 2)), np.ones(50)):
