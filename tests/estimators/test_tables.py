@@ -271,6 +271,16 @@ def test_weights_and_more_rows(people, fitted):
         clf.partial_fit(later.assign(when=pd.NaT), ["yes"] * 30)
 
 
+def test_a_model_of_numbers_stays_one(moons):
+    X, y = moons
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    clf = quick().fit(frame, y)
+    for words in (frame.assign(b="u"), frame.assign(b=pd.Timestamp("2024-01-01"))):
+        for use in (clf.predict, lambda rows: clf.partial_fit(rows, y)):
+            with pytest.raises(ValueError, match="column 'b' of X holds"):
+                use(words)
+
+
 def test_warm_start_keeps_the_recipe(people):
     table, y = people
     clf = quick(warm_start=True).fit(table, y)

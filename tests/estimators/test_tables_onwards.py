@@ -1,11 +1,16 @@
 """What comes after a fit to a raw table: ONNX, reports, effects, streams, Dask."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fewknots import GPClassifier
+from fewknots import GPClassifier, load
 from fewknots.explain import effect, inputs_of, kernel_relevance, without_names
 from fewknots.report import write_report
 
@@ -126,3 +131,32 @@ def test_partitions_of_a_raw_table(sizes):
     with dask.config.set(scheduler="synchronous"):
         found = clf.predict_proba(dataframe.from_pandas(table, npartitions=3)).compute()
     np.testing.assert_allclose(found.to_numpy(), clf.predict_proba(table), rtol=1e-12)
+
+
+SETS = (
+    "mlc_churn", "credit_data", "hpc_data", "attrition", "stackoverflow", "lending_club",
+    "diamonds_cut",
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", SETS)
+def test_tables_as_people_have_them(name, tmp_path):
+    """Where the folder with these sets is at hand: a few hundred rows, every library."""
+    folder = os.environ.get("FEWKNOTS_DATA")
+    path = Path(folder or tmp_path) / f"table_{name}.parquet"
+    if not path.exists():  # a stand-in with the same kinds of columns
+        columns = {"x": [1.5, None, 2.0] * 200, "w": ["u", "v", None, "u"] * 150}
+        table = pa.table(columns | {"target": [0, 1] * 300})
+        pq.write_table(table, path := tmp_path / "table.parquet")
+    rows = np.random.default_rng(0).permutation(pq.read_metadata(path).num_rows)
+    table = pq.read_table(path).take(rows[:600])
+    y = table["target"].to_numpy(zero_copy_only=False)
+    X = table.drop_columns("target")
+    clf = GPClassifier(n_inducing=10, max_iter=3, random_state=0).fit(X.slice(0, 300), y[:300])
+    p = clf.predict_proba(X.slice(300))
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    for other in (X.to_pandas(), pl.from_arrow(X)):
+        np.testing.assert_array_equal(clf.predict_proba(other[300:]), p)
+    clf.save(tmp_path / "m.fewknots")
+    np.testing.assert_array_equal(load(tmp_path / "m.fewknots").predict_proba(X.slice(300)), p)

@@ -65,7 +65,7 @@ def _column(name: str, kind: str, X: Any, place: int) -> MemoryColumn:
 
 
 def _at(X: Any, place: int) -> Any:
-    """A column by its number, since names may repeat."""
+    """A column by its number: names may be no texts."""
     if hasattr(X, "iloc"):
         return X.iloc[:, place]
     if isinstance(X, np.ndarray):

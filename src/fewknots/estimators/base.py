@@ -184,7 +184,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         """
         check_names(X)
         known = self._columns if self._warm() is not None or not reset else None
-        if known is None and only_numbers(X):
+        if known is None and (not reset or only_numbers(X)):
             numeric = self._y_and(with_numeric_columns(X), y, reset)
             if not new_gaps.have_gaps(numeric[0]):
                 check_magnitude(numeric[0], self._names)
