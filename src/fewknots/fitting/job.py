@@ -21,6 +21,7 @@ from ..training.full_batch import EvidenceGradient, Fitted
 from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource, Table
 from .plan import FitPlan
 from .settings import FitSettings
+from .warps import Shape
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ class Job:
 
     source : the rows that are trained on
     warm : an earlier fit to begin with
+    shape : which inputs are warped
     """
 
     settings: FitSettings
@@ -94,6 +96,7 @@ class Job:
     encoding: Encoding
     standardiser: Standardiser
     warm: FittedModel | None
+    shape: Shape | None = None
 
     @cached_property
     def table(self) -> Table:
@@ -102,8 +105,9 @@ class Job:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """As the user gave it, its columns by number."""
-        return as_kernel(self.settings.kernel, self.source.feature_names)
+        """As the user gave it, its columns by number, around it the warps of its inputs."""
+        kernel = as_kernel(self.settings.kernel, self.source.feature_names)
+        return kernel if self.shape is None else self.shape.around(kernel)
 
     def report(self) -> Reporter:
         """Who is told of the training that begins now."""

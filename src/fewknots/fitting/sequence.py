@@ -19,6 +19,7 @@ from ..data.blocks import padded, rounded_up
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
 from ..inference.sites import Rows
+from ..kernels import as_kernel
 from ..local.posterior import LocalPosterior
 from ..numerics.precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
 from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource
@@ -30,6 +31,7 @@ from .neighbours import train_neighbourhoods, with_more_rows
 from .plan import FitPlan, check_weights, choose_plan, competes
 from .settings import CLASSIFICATION, ROUNDS, FitSettings
 from .start import check_warm, check_warm_method, in_dtype, problem_of, starting_model, with_stored
+from .warps import Shape, shape_as_before, warped_units
 
 _UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
 _UPDATE_STEPS = 100
@@ -60,8 +62,8 @@ def fit(
         source = _rows_to_train_on(source, fit_plan)
     warn_of_constant_columns(source.extremes, source.feature_names)
     encoding = _encoding(settings, source)
-    standardiser = _standardiser(settings, source, fit_plan, warm)
-    job = Job(settings, context, source, fit_plan, encoding, standardiser, warm)
+    standardiser, shape = _units(settings, source, fit_plan, encoding, warm)
+    job = Job(settings, context, source, fit_plan, encoding, standardiser, warm, shape)
     return job.done_by(_trainer(fit_plan, source.where))
 
 
@@ -96,11 +98,23 @@ def _rows_to_train_on(rows: RowsInMemory, fit_plan: FitPlan) -> RowsInMemory:
     return rows.repeated() if fit_plan.method.weights == "whole" else rows.merged()
 
 
-def _standardiser(
-    settings: FitSettings, source: RowSource, fit_plan: FitPlan, warm: FittedModel | None
-) -> Standardiser:
+def _units(
+    settings: FitSettings,
+    source: RowSource,
+    fit_plan: FitPlan,
+    encoding: Encoding,
+    warm: FittedModel | None,
+) -> tuple[Standardiser, Shape | None]:
+    """What the inputs are measured in, and how they are warped."""
     if warm is not None:
-        return warm.standardiser
+        known = warm.standardiser
+        return known, shape_as_before(warm.kernel, source, encoding.encode, known)
+    kernel = as_kernel(settings.kernel, source.feature_names)
+    standardiser = _standardiser(settings, source, fit_plan)
+    return warped_units(settings, source, kernel, encoding.encode, standardiser)
+
+
+def _standardiser(settings: FitSettings, source: RowSource, fit_plan: FitPlan) -> Standardiser:
     if not settings.standardize:
         return Standardiser.identity(source.n_features)
     in_rounds = fit_plan.plan is not None and fit_plan.plan.optimizer == ROUNDS

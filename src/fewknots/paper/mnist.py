@@ -67,6 +67,7 @@ class Mnist:
         dataset = load(_DATA, options.data)
         train, test = dataset.splits[0]
         clf = GPClassifier(
+            warp=None,  # the paper's inputs are standardised and no more
             n_inducing=cell.settings["n_inducing"],
             random_state=cell.settings["seed"],
             **cell.settings["arguments"],
