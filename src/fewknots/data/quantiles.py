@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float
 
 _NORMAL = 1.4826022185056018  # 1 / Φ⁻¹(3/4)
 _SAME = 1e-9  # of the total weight: rounding of sums
-_LARGEST = 1e12  # in scales: whatever is farther would leave no digits for the others
+_LARGEST = 1e30  # in scales: float32 ends at 3e38
 
 
 def quantiles(
