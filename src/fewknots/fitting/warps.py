@@ -38,7 +38,7 @@ _LEVELS = np.arange(1, 100) / 100.0
 _POWERS = (1.0, 0.75, 1.5, 0.5, 0.25, 2.0, 0.0, -0.5, -1.0, -2.0)  # the first of equals is taken
 _SPREAD = 0.25
 _LOWEST_POWER, _HIGHEST_POWER = -4.0, 3.0
-_FARTHEST = 1e6  # that a row of the fit may be from zero once it is warped
+_FAR, _FARTHEST = 30.0, 1e6  # that a row of the fit may be from zero, warped: at first, and ever
 _WORTH_A_WARP = 1e-3  # of correlation: below, an input starts as it is
 
 
@@ -120,22 +120,22 @@ def _shape(columns: list[int], standardiser: Standardiser, rows: Rows) -> Shape:
     T = standardiser(rows.X)[:, columns]
     below, above = starting_powers(T, rows.weights)
     farthest = np.max(np.abs(T), axis=0)
+    first, high = _power_to_reach(_FAR, farthest), _power_to_reach(_FARTHEST, farthest)
 
-    def learned(power: Float[np.ndarray, " d"], high: Float[np.ndarray, " d"]) -> LearnedSlope:
+    def learned(power: Float[np.ndarray, " d"]) -> LearnedSlope:
         return LearnedSlope(
-            tuple(np.exp(np.minimum(power, high) - 1.0).tolist()),
+            tuple(np.exp(np.minimum(power, first) - 1.0).tolist()),
             tuple(np.exp(high - 1.0).tolist()),
             _SPREAD,
             float(np.exp(_LOWEST_POWER - 1.0)),
         )
 
-    high = _highest_power(farthest)
-    return Shape(tuple(columns), learned(below, high), learned(above, high), rows.X.shape[1])
+    return Shape(tuple(columns), learned(below), learned(above), rows.X.shape[1])
 
 
-def _highest_power(farthest: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-    """With which the farthest row stays within reach."""
-    return np.minimum(_HIGHEST_POWER, np.log(BEND * _FARTHEST) / np.log1p(BEND * farthest))
+def _power_to_reach(far: float, farthest: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+    """With which the farthest row comes no farther than that."""
+    return np.minimum(_HIGHEST_POWER, np.log(BEND * far) / np.log1p(BEND * farthest))
 
 
 def starting_powers(
