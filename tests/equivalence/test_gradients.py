@@ -18,8 +18,8 @@ KERNELS = [
     Matern52([0.7, 1.5], 2.0),
     Linear([0.5, 2.0]) + Constant(0.3),
     RBF([0.7, 1.5], 2.0) * Linear([0.5, 2.0]) + Matern32([2.0, 1.0], 0.5),
-    Warp(Matern32([0.7, 1.5], 2.0) + Linear(0.5), below=[0.3, 1.2], above=[0.5, 0.1]),
-    Warp(RBF([0.7, 1.5], 2.0), below=[0.5], above=[1.4], columns=[1]),
+    Warp(Matern32([0.7, 1.5], 2.0) + Linear([0.5, 0.2]), below=[0.3, 1.2], above=[0.5, 0.1]),
+    Warp(RBF([0.7, 1.5], 2.0), below=[0.5], above=[1.4], columns=(1,)),
 ]
 
 

@@ -238,7 +238,7 @@ def test_regression_and_extreme_values():
     for arguments in ({"method": "exact"}, {"method": "titsias", "dtype": "float32"}):
         found = GPRegressor(Matern32(), max_iter=60, **arguments).fit(X, target)
         error = np.delete(found.predict(X) - target, [5, 6])
-        assert np.sqrt(np.mean(error**2)) < 0.3
+        assert np.sqrt(np.mean(error**2)) < 0.4
         assert np.all(np.isfinite(found.predict(X * 1e3)))
     for arguments in (SPARSE, TRAINERS["local"]):
         proba = GPClassifier(dtype="float32", **arguments | {"max_iter": 20}).fit(X, Y)
