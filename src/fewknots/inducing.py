@@ -63,7 +63,8 @@ def choose(
 ) -> Float[np.ndarray, "M D"]:
     """M inducing points for rows X with the given weights, before anything is learned."""
     if method == "kmeans":
-        return _kmeans(X, weights, n_inducing, rng)
+        W = np.asarray(kernel.coordinates(X))
+        return _inputs_at(kernel, _kmeans(W, weights, n_inducing, rng), W, X)
     sample = _sample(len(X), _MOST_ROWS if method == "greedy" else n_inducing, weights, rng)
     if method == "greedy":
         sample = sample[greedy_variance(kernel, X[sample], n_inducing)]
@@ -71,15 +72,33 @@ def choose(
 
 
 def displaced(
-    points: Float[np.ndarray, "M D"], X: Float[np.ndarray, "N D"], rng: np.random.RandomState
+    kernel: Kernel,
+    points: Float[np.ndarray, "M D"],
+    X: Float[np.ndarray, "N D"],
+    rng: np.random.RandomState,
 ) -> Float[np.ndarray, "M D"]:
     """The points, each moved at random by a small part of how far the rows X spread.
 
     None is a row then, but for a chance that numbers of 53 or 24 bits do not have.
     """
-    spread = np.std(X, axis=0)
+    kernel = kernel.without_end()
+    spread = np.std(kernel.coordinates(X), axis=0)
     spread = spread if np.any(spread > 0) else np.ones_like(spread)
-    return points + (_DISPLACED * spread * rng.normal(size=points.shape)).astype(points.dtype)
+    step = (_DISPLACED * spread * rng.normal(size=points.shape)).astype(points.dtype)
+    return kernel.inputs_at(kernel.coordinates(points) + step)
+
+
+def _inputs_at(
+    kernel: Kernel,
+    places: Float[np.ndarray, "M D"],
+    W: Float[np.ndarray, "N D"],
+    X: Float[np.ndarray, "N D"],
+) -> Float[np.ndarray, "M D"]:
+    """Places among the coordinates W of the rows X as inputs: between the rows, as they were."""
+    if W is X:
+        return places
+    found = kernel.inputs_at(places.astype(np.float64))
+    return np.clip(found, X.min(axis=0), X.max(axis=0))
 
 
 def _kmeans(X, weights, n_inducing, rng):
@@ -143,7 +162,7 @@ def relocate(
     moves = int(np.argmin(np.append(gains > _WORTHWHILE * losses, False)))
     moved = Z.copy()
     places = X[candidates[arriving[:moves]]]
-    moved[leaving[:moves]] = displaced(places, X, rng) if off_rows else places
+    moved[leaving[:moves]] = displaced(kernel, places, X, rng) if off_rows else places
     return moved, moves
 
 

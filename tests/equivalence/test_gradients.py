@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from fewknots import GPClassifier
-from fewknots.kernels import RBF, Constant, Linear, Matern12, Matern32, Matern52
+from fewknots.kernels import RBF, Constant, Linear, Matern12, Matern32, Matern52, Warp
 
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(30, 2))
@@ -18,6 +18,8 @@ KERNELS = [
     Matern52([0.7, 1.5], 2.0),
     Linear([0.5, 2.0]) + Constant(0.3),
     RBF([0.7, 1.5], 2.0) * Linear([0.5, 2.0]) + Matern32([2.0, 1.0], 0.5),
+    Warp(Matern32([0.7, 1.5], 2.0) + Linear([0.5, 0.2]), below=[0.3, 1.2], above=[0.5, 0.1]),
+    Warp(RBF([0.7, 1.5], 2.0), below=[0.5], above=[1.4], columns=(1,)),
 ]
 
 

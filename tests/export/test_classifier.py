@@ -16,6 +16,7 @@ from fewknots.kernels import (
     Matern52,
     Periodic,
     Polynomial,
+    Warp,
 )
 
 onnx = pytest.importorskip("onnx")
@@ -58,6 +59,22 @@ def compare(classifier, X, path, dtype):
     undecided = first - second < 2e-4
     np.testing.assert_array_equal(labels[~undecided], classifier.predict(rows)[~undecided])
     return np.abs(found - wanted).max()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_warped_inputs(dtype, moons, tmp_path):
+    """Learned, of some columns, with tails and a logarithm among them; far points keep others."""
+    X, y = moons
+    X = np.column_stack([np.sinh(2.0 * X[:, 0]), X[:, 1] > 5.0, np.exp(4.0 * X[:, 2])])
+    X[3, 0] = 1e9
+    classifier = quick("matern32 + linear", tol=0.1).fit(X, y)
+    assert isinstance(classifier.kernel_, Warp)
+    assert classifier.kernel_.columns == (0, 2)
+    assert compare(classifier, places(X), tmp_path / "model.onnx", dtype) < TOLERANCE[dtype]
+    slopes = [np.exp(-1.0), np.exp(-1.0) * (1.0 + 1e-6), 0.1], [1.0, 0.6, 1.4]
+    fixed = Warp(RBF(), *slopes) + Warp(Linear(), *slopes)
+    classifier = quick(fixed, learn_kernel=False).fit(X, y)
+    assert compare(classifier, X, tmp_path / "model.onnx", dtype) < TOLERANCE[dtype]
 
 
 @pytest.mark.parametrize(

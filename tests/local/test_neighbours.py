@@ -3,8 +3,15 @@
 import numpy as np
 import pytest
 
-from fewknots.kernels import Linear, Matern32
-from fewknots.local.neighbours import BlockSearch, MovingSearch, TreeSearch, metric, without
+from fewknots.kernels import Linear, Matern32, Warp
+from fewknots.local.neighbours import (
+    BlockSearch,
+    Metric,
+    MovingSearch,
+    TreeSearch,
+    metric,
+    without,
+)
 
 RNG = np.random.default_rng(1)
 
@@ -12,6 +19,10 @@ RNG = np.random.default_rng(1)
 def by_sorting(X, queries, scale, k):
     apart = (queries[:, None].astype(float) - X[None].astype(float)) / scale
     return np.argsort(np.sum(apart**2, axis=2), axis=1, kind="stable")[:, :k]
+
+
+def lengthscales(*lengths):
+    return Metric(Matern32(lengthscale=np.array(lengths)), len(lengths))
 
 
 @pytest.mark.parametrize("kind", [TreeSearch, BlockSearch])
@@ -47,19 +58,19 @@ def test_a_row_is_not_its_own_neighbour_even_among_copies():
 
 def test_a_moving_metric_is_followed_without_a_new_tree():
     X = RNG.normal(size=(4000, 3)).astype(np.float32)
-    moving = MovingSearch(X, np.ones(3))
+    moving = MovingSearch(X, lengthscales(1.0, 1.0, 1.0))
     built = moving._search
     near = np.array([1.0, 1.2, 0.9])
-    found = moving.nearest(X[:50], 10, near)
+    found = moving.nearest(X[:50], 10, lengthscales(*near))
     assert moving._search is built
     hits = [
         len(set(a) & set(b)) for a, b in zip(found, by_sorting(X, X[:50], near, 10), strict=True)
     ]
     assert np.mean(hits) > 9.9
-    moving.nearest(X[:50], 10, 5.0 * near)  # a common factor changes no order
+    moving.nearest(X[:50], 10, lengthscales(*5.0 * near))  # a common factor changes no order
     assert moving._search is built
     far = np.array([1.0, 4.0, 1.0])
-    found = moving.nearest(X[:50], 10, far)
+    found = moving.nearest(X[:50], 10, lengthscales(*far))
     assert moving._search is not built
     np.testing.assert_array_equal(
         np.sort(found, axis=1), np.sort(by_sorting(X, X[:50], far, 10), axis=1)
@@ -85,6 +96,43 @@ def test_inputs_that_the_kernel_does_not_look_at_tell_no_neighbours_apart():
 def test_a_part_of_the_rows_is_searched_by_their_own_numbers():
     X = RNG.normal(size=(1000, 3)).astype(np.float32)
     part = np.sort(RNG.choice(1000, 200, replace=False))
-    found = MovingSearch(X, np.ones(3), part).nearest(X[:20], 8, np.ones(3))
+    same = lengthscales(1.0, 1.0, 1.0)
+    found = MovingSearch(X, same, part).nearest(X[:20], 8, same)
     wanted = part[by_sorting(X[part], X[:20], np.ones(3), 8)]
     np.testing.assert_array_equal(np.sort(found, axis=1), np.sort(wanted, axis=1))
+
+
+def warped(above, lengths=(1.0, 1.0, 1.0)):
+    inner = Matern32(lengthscale=np.array(lengths))
+    return Metric(Warp(inner, below=np.array([0.8]), above=np.array([above]), columns=(1,)), 3)
+
+
+@pytest.mark.parametrize("n_features_for_a_tree", [128, 0])  # by a tree, and by all distances
+def test_moving_warps_are_followed(n_features_for_a_tree, monkeypatch):
+    monkeypatch.setattr("fewknots.local.neighbours._MOST_INPUTS_FOR_A_TREE", n_features_for_a_tree)
+    X = RNG.standard_t(2.0, size=(4000, 3)).astype(np.float32) * [1.0, 5.0, 1.0]
+    X = X.astype(np.float32)
+
+    def by_the_kernel(metric):
+        W = metric.coordinates(X)
+        return by_sorting(W, W[:50], metric.scale, 10)
+
+    start, near, far = warped(0.5), warped(0.47, (1.1, 1.0, 1.0)), warped(0.2)
+    moving = MovingSearch(X, start)
+    built = moving._search
+    found = moving.nearest(X[:50], 10, near)
+    assert moving._search is built
+    hits = [len(set(a) & set(b)) for a, b in zip(found, by_the_kernel(near), strict=True)]
+    assert np.mean(hits) > 9.9
+    found = moving.nearest(X[:50], 10, far)
+    assert moving._search is not built
+    np.testing.assert_array_equal(np.sort(found, axis=1), np.sort(by_the_kernel(far), axis=1))
+
+
+def test_how_far_a_metric_has_moved():
+    """Only ways against each other count, and those far out among the rows, too."""
+    rows = np.array([[0.0, 0.0, 0.0], [0.0, 1e3, 0.0]])
+    assert lengthscales(1.0, 2.0, 3.0).moved_from(lengthscales(2.0, 4.0, 6.0), rows) == 0.0
+    assert warped(0.5).moved_from(warped(0.5), rows) == 0.0
+    moved = warped(0.25).moved_from(warped(0.5), rows)
+    assert moved == pytest.approx(np.log(2.0) * np.log1p(3e3))

@@ -7,7 +7,7 @@ import pytest
 
 from fewknots import GPClassifier
 from fewknots.inference.sites import Rows
-from fewknots.kernels import Matern32
+from fewknots.kernels import Matern32, Warp
 from fewknots.likelihoods import Bernoulli
 from fewknots.local.laplace import laplace
 from fewknots.local.model import RULES, LocalModel, latent, score
@@ -83,6 +83,30 @@ def test_derivatives_are_those_of_the_score(rule, link):
     }
     for name, (measured, derived) in wanted.items():
         assert float(derived) == pytest.approx(measured, rel=1e-4, abs=1e-6), name
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("rule", RULES)
+def test_derivatives_for_warps(rule):
+    inner = model(4.0).kernel
+
+    of_rows = jax.jit(score, static_argnums=0)
+
+    def scored(below, above):
+        kernel = Warp(inner, below, above, columns=(1, 0))
+        at = LocalModel(kernel, np.asarray(0.3), np.asarray(1.3))
+        found = of_rows(rule, Bernoulli("probit"), at, rows(), QUERIES, ALL)
+        return found.log_prob, found.gradient.kernel
+
+    below, above = np.array([0.4, 1.3]), np.array([0.7, 0.2])
+    gradient = scored(below, above)[1]
+    for i, step in enumerate(1e-5 * np.eye(2)):
+        for found, ends in (
+            (gradient.below[i], (scored(below + step, above), scored(below - step, above))),
+            (gradient.above[i], (scored(below, above + step), scored(below, above - step))),
+        ):
+            measured = float(ends[0][0] - ends[1][0]) / 2e-5
+            assert float(found) == pytest.approx(measured, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.usefixtures("float64")

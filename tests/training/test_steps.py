@@ -9,7 +9,7 @@ import pytest
 from fewknots.inference.features import project
 from fewknots.inference.sites import Rows, WhitenedGaussian
 from fewknots.inference.sparse_kl import look
-from fewknots.kernels import RBF
+from fewknots.kernels import RBF, Warp
 from fewknots.likelihoods import Bernoulli
 from fewknots.training import steps
 from fewknots.training.parameters import Learned, Model, decode, encode
@@ -19,7 +19,9 @@ RNG = np.random.default_rng(4)
 N, M = 40, 5
 X = RNG.normal(size=(N, 2))
 ROWS = Rows(X, np.where(X[:, 0] + 0.3 * RNG.normal(size=N) > 0, 1.0, -1.0), np.ones(N))
-MODEL = Model(RBF(np.array([0.8, 1.2]), np.asarray(1.5)), X[:M].copy(), Bernoulli("probit"))
+KERNEL = RBF(np.array([0.8, 1.2]), np.asarray(1.5))
+MODEL = Model(KERNEL, X[:M].copy(), Bernoulli("probit"))
+WARPED = MODEL._replace(kernel=Warp(KERNEL, np.array([0.5, 1.2]), np.array([0.2, 0.7])))
 JITTER = 1e-6
 
 
@@ -29,9 +31,9 @@ def random_naturals():
     return Naturals(precision[None], (precision @ RNG.normal(size=M))[None])
 
 
-def one_step(optimizer, q, base, chosen, natural=1.0, gradient=0.0, dtype=np.float64):
+def one_step(optimizer, q, base, chosen, natural=1.0, gradient=0.0, dtype=np.float64, model=MODEL):
     cast = lambda tree: jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), tree)  # noqa: E731
-    free, frozen = encode(cast(MODEL), Learned(True, True, False))
+    free, frozen = encode(cast(model), Learned(True, True, False))
     state = steps.start_state(optimizer, free, q, np.dtype(dtype))
     rates = cast(Rates(np.full(1, natural), np.full(1, gradient)))
     return steps.run_chunk(
@@ -106,16 +108,18 @@ def test_the_divergence_is_that_between_two_gaussians(float64):
     np.testing.assert_allclose(found, want, rtol=1e-10)
 
 
-@pytest.mark.parametrize("start", ["prior", "earlier posterior"])
-def test_gradient_steps_follow_the_gradient(start, float64):
+@pytest.mark.parametrize(
+    ("start", "model"), [("prior", MODEL), ("earlier posterior", MODEL), ("prior", WARPED)]
+)
+def test_gradient_steps_follow_the_gradient(start, model, float64):
     """What Adam's first moment holds after one step, against differences of the bound."""
     q = random_naturals()
     base = steps.prior_base(M, np.dtype(np.float64))
     if start != "prior":
         base = steps.base_of(random_naturals())
-    new, _, _ = one_step("adam", q, base, np.arange(N))
+    new, _, _ = one_step("adam", q, base, np.arange(N), model=model)
     found = jax.tree.map(lambda moment: moment / 0.1, new.moments[0].mu)
-    free, frozen = encode(MODEL, Learned(True, True, False))
+    free, frozen = encode(model, Learned(True, True, False))
     at = (free, steps.start_state("adam", free, q, np.dtype(np.float64)).q)
 
     @jax.jit

@@ -107,6 +107,17 @@ class Standardiser:
         """One that changes nothing."""
         return cls(np.zeros(n_features), np.ones(n_features))
 
+    def with_columns(
+        self,
+        columns: list[int],
+        centre: Float[np.ndarray, " d"],
+        scale: Float[np.ndarray, " d"],
+    ) -> "Standardiser":
+        """Another centre and scale for some of the columns."""
+        centres, scales = self.mean.copy(), self.scale.copy()
+        centres[columns], scales[columns] = centre, scale
+        return Standardiser(centres, scales)
+
     def rounded(self) -> "Standardiser":
         """To thirty bits: the same whatever order the rows were added up in."""
         return Standardiser(steady(self.mean), steady(self.scale))

@@ -130,6 +130,13 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     standardize : bool, default True
         Bring every input to mean 0 and standard deviation 1 first (with the training rows'
         values, at prediction too).
+    warp : "auto" or None, default "auto"
+        "auto": each input with ten distinct values or more goes through a monotone map before the
+        kernel sees it, which is learned with the kernel: long tails become short, skewed inputs
+        symmetric. It is then measured from its median in robust standard deviations, and the
+        kernel's parameters are in units of the mapped inputs (docs/warps.md). Not with
+        standardize=False or learn_kernel=False, nor for inputs of a periodic kernel. None: inputs
+        as they are.
     class_weight : dict, "balanced" or None, default None
         Weights multiplied onto each row's log likelihood by its class.
     jitter : float or None, default None
@@ -216,6 +223,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         resume=False,
         warm_start=False,
         standardize=True,
+        warp="auto",
         class_weight=None,
         jitter=None,
         dtype=None,
@@ -246,6 +254,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         self.resume = resume
         self.warm_start = warm_start
         self.standardize = standardize
+        self.warp = warp
         self.class_weight = class_weight
         self.jitter = jitter
         self.dtype = dtype

@@ -33,7 +33,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     ----------
     kernel, ard, n_inducing, inducing_points, inducing_init, learn_kernel, learn_inducing,
     store_rows, optimizer, batch_size, max_iter, max_time, tol, validation_fraction, checkpoint,
-    resume, jitter, dtype, device, random_state, verbose, callback :
+    resume, warp, jitter, dtype, device, random_state, verbose, callback :
         as in `GPClassifier`, the kernel "auto" too. Minibatches and `fit_stream` are for
         "sparse_kl".
     likelihood : "gaussian" or a `fewknots.likelihoods.Likelihood` of numbers, default "gaussian"
@@ -98,6 +98,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         checkpoint=None,
         resume=False,
         standardize=True,
+        warp="auto",
         jitter=None,
         dtype=None,
         device="auto",
@@ -126,6 +127,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.checkpoint = checkpoint
         self.resume = resume
         self.standardize = standardize
+        self.warp = warp
         self.jitter = jitter
         self.dtype = dtype
         self.device = device

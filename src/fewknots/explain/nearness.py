@@ -19,9 +19,10 @@ def distance_to_points(classifier: Any, X: Float[np.ndarray, "N D"]) -> Float[np
     """
     if not hasattr(classifier, "kernel_"):
         check_kind(classifier, classifier=False)
+    kernel = classifier.kernel_
     points = np.asarray(classifier.posterior_.points, np.float64)  # standardised already
-    scale = scale_of_inputs(classifier.kernel_, points.shape[1], elsewhere=np.inf)
+    scale = scale_of_inputs(kernel, points.shape[1], elsewhere=np.inf)
     scale = np.asarray(1.0 if scale is None else scale, np.float64)
     standardise = classifier._standardiser
-    nearest = NearestNeighbors(n_neighbors=1).fit(points / scale)
-    return nearest.kneighbors(standardise(X) / scale)[0][:, 0]
+    nearest = NearestNeighbors(n_neighbors=1).fit(np.asarray(kernel.coordinates(points)) / scale)
+    return nearest.kneighbors(np.asarray(kernel.coordinates(standardise(X))) / scale)[0][:, 0]

@@ -1,6 +1,7 @@
 r"""Expected change of the latent function along each input, from the kernel alone.
 
-Move row x by one standard deviation s_d of input d, to x'. Under the prior, the function changes by
+Move row x by one standard deviation s_d of input d, to x'. (If the kernel warps its inputs: of the
+warped input.) Under the prior, the function changes by
 
     √E[(f(x') - f(x))²] = √(k(x, x) + k(x', x') - 2 k(x, x')).
 
@@ -43,16 +44,18 @@ def kernel_relevance(rows: UnnamedRows) -> Relevance:
     """The expected change of f over one standard deviation of each input among these rows."""
     check_rows(rows, classifier=False)
     standardiser = rows.classifier._standardiser
-    Z = standardiser(rows.sample(10_000))
+    kernel = rows.classifier.kernel_
+    W = np.asarray(kernel.coordinates(standardiser(rows.sample(10_000))))
     with computing_in(np.dtype(np.float64)):  # 1 - ρ loses digits for a long lengthscale
-        found = rows.classifier.kernel_.moved(Z.std(axis=0), Z.mean(axis=0))
+        found = kernel.moved(W.std(axis=0), W.mean(axis=0))
     change = np.sqrt(np.maximum(found.still + found.moved - 2.0 * found.across, 0.0))
-    return Relevance(rows.names, change, has_ard(rows.classifier.kernel_))
+    return Relevance(rows.names, change, has_ard(kernel))
 
 
 def has_ard(kernel: Kernel) -> bool:
     """Whether a part of the kernel has one parameter for each input, or uses chosen columns."""
-    per_input = any(np.ndim(parameter) > 0 for parameter in jax.tree.leaves(kernel))
+    leaves = jax.tree.leaves(kernel.of_coordinates)
+    per_input = any(np.ndim(parameter) > 0 for parameter in leaves)
     return per_input or any(part.columns is not None for part in kernel.parts())
 
 

@@ -157,10 +157,14 @@ def _marginals(
         for one, T in zip(shrink, projection, strict=True)
     ]
     graph = X.graph
-    centre = arrays["points"].mean(axis=0, keepdims=True)
-    Z = graph.array(arrays["points"] - centre, dtype).cast(np.float64)
+    # As coordinates, points far out need few digits.
+    kernel = posterior.kernel.of_coordinates
+    X = posterior.kernel.onnx_coordinates(X, posterior.points.shape[1])
+    points = np.asarray(posterior.kernel.coordinates(arrays["points"]))
+    centre = points.mean(axis=0, keepdims=True)
+    Z = graph.array(points - centre, dtype).cast(np.float64)
     inputs = Inputs(X, Z, centre, posterior.points.shape, exact=dtype == np.float64)
-    k = posterior.kernel.onnx_covariance(inputs)
+    k = kernel.onnx_covariance(inputs)
     product = _dtype_of_product(posterior, held, dtype)
     rounded = k.cast(product)
     columns = []
@@ -168,7 +172,7 @@ def _marginals(
         b = rounded @ graph.array(B.T, dtype).cast(product)
         columns.append((square(b) @ signs).cast(np.float64))
     explained = columns[0] if len(columns) == 1 else side_by_side(*columns)
-    return k @ w, (posterior.kernel.onnx_diagonal(inputs) - explained).maximum(0.0)
+    return k @ w, (kernel.onnx_diagonal(inputs) - explained).maximum(0.0)
 
 
 def _dtype_of_product(

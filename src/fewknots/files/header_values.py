@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..exceptions import ModelFileError
-from ..kernels import KERNELS, Kernel, Product, Sum
+from ..kernels import KERNELS, Kernel, Product, Sum, Warp
 from ..kernels.combine import Pair
 from ..kernels.constraints import CONSTRAINTS, Constraint
 from ..likelihoods import LIKELIHOODS, Likelihood
 from ..numerics.fields import ColumnChoice, Positive, Setting, checked_parameter
 from .container import shown
 
-_OWN_KERNELS = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product)}
+_OWN_KERNELS = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product, Warp)}
 _OWN_LIKELIHOODS = {cls.__name__: cls for cls in LIKELIHOODS.values()}
 _MOST_KERNEL_PARTS = 100  # including sums and products: nested kernels mean nested calls
 _DATE_DTYPE = re.compile(r"<[mM]8\[\d{0,4}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
@@ -158,7 +158,9 @@ def decode_kernel(encoded: Any, known: KnownClasses) -> Kernel:
         if isinstance(cls.roles.get(name), ColumnChoice) and value is not None:
             fields[name] = tuple(np.ravel(value).tolist())
     kernel = cls(**fields)
-    if isinstance(kernel, Pair) and not all(isinstance(k, Kernel) for k in (kernel.k1, kernel.k2)):
+    inner: tuple[Any, ...] = (kernel.k1, kernel.k2) if isinstance(kernel, Pair) else ()
+    inner = (kernel.kernel,) if isinstance(kernel, Warp) else inner
+    if not all(isinstance(part, Kernel) for part in inner):
         raise ModelFileError(f"a part of its {cls.__name__} is not a kernel.")
     return kernel
 

@@ -81,28 +81,32 @@ def screened(known: Kernel, kernel: Kernel, rows: Rows, n_latent: int) -> Found:
     """
     counted = np.flatnonzero(rows.weights > 0)
     counted = counted[np.sort(some_rows(len(counted), _MOST_ROWS))]
-    X, weights = rows.X[counted].astype(np.float64), rows.weights[counted].astype(np.float64)
+    weights = rows.weights[counted].astype(np.float64)
+    X = np.asarray(kernel.coordinates(rows.X[counted].astype(np.float64)))
     targets = _targets(rows.y[counted], weights, n_latent)
     if len(counted) < _FEWEST_ROWS or not np.any(targets):
         return Found(kernel, 0.0)
-    constraints = constraints_of(known, kernel)
+    inner = kernel.of_coordinates
+    constraints = constraints_of(known.of_coordinates, inner)
 
     def tried(start: Kernel) -> Tried:
         found = _regression(start, X, weights, targets)
         return found._replace(evidence=found.evidence + _log_prior(start, constraints))
 
-    best = usual = tried(kernel)
-    for family in _families(X, targets, lengthscales_of(kernel)):
+    best = usual = tried(inner)
+    for family in _families(X, targets, lengthscales_of(inner)):
         evidence, worse = -np.inf, 0
         for lengthscales in family:
-            now = tried(with_lengthscales(kernel, lengthscales))
+            now = tried(with_lengthscales(inner, lengthscales))
             if now.evidence > max(best.evidence, usual.evidence + _WORTHWHILE):
                 best = now
             worse = 0 if now.evidence > evidence else worse + 1
             evidence = max(evidence, now.evidence)
             if worse == _PATIENCE:
                 break
-    return Found(best.kernel, 0.0 if best is usual else _degrees(best, X, weights))
+    if best is usual:
+        return Found(kernel, 0.0)
+    return Found(kernel.with_inner(best.kernel), _degrees(best, X, weights))
 
 
 def _targets(

@@ -24,6 +24,7 @@ from ..training.full_batch import EvidenceGradient, Fitted
 from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource, Table
 from .plan import FitPlan
 from .settings import FitSettings
+from .warps import Shape
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ class Job:
 
     source : the rows that are trained on
     warm : an earlier fit to begin with
+    shape : which inputs are warped
     """
 
     settings: FitSettings
@@ -126,6 +128,7 @@ class Job:
     encoding: Encoding
     standardiser: Standardiser
     warm: FittedModel | None
+    shape: Shape | None = None
 
     @cached_property
     def table(self) -> Table:
@@ -134,12 +137,17 @@ class Job:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """As the user gave it, its columns by number; or the default one for these inputs."""
-        if self.settings.chooses_kernel:
-            standard = Standardiser.identity(self.source.n_features)
-            inputs = standard if self.settings.standardize else self.source.spread()
-            return automatic_kernel(inputs.scale, self.settings.ard)
-        return as_kernel(self.settings.kernel, self.source.feature_names)
+        """The user's or the default one, around it the warps of its inputs."""
+        settings, source = self.settings, self.source
+        if not settings.chooses_kernel:
+            kernel = as_kernel(settings.kernel, source.feature_names)
+        elif self.shape is not None:
+            kernel = automatic_kernel(np.asarray(self.shape.spread), settings.ard)
+        else:
+            standard = Standardiser.identity(source.n_features)
+            inputs = standard if settings.standardize else source.spread()
+            kernel = automatic_kernel(inputs.scale, settings.ard)
+        return kernel if self.shape is None else self.shape.around(kernel)
 
     def report(self) -> Reporter:
         """Who is told of the training that begins now."""

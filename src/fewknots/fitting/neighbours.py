@@ -13,7 +13,7 @@ from ..likelihoods import Bernoulli, Likelihood
 from ..local.coupled import slots_for
 from ..local.method import Local
 from ..local.model import LocalModel
-from ..local.neighbours import metric, search
+from ..local.neighbours import Metric
 from ..local.posterior import LocalPosterior
 from ..local.training import LocalRun, fit_local
 from ..numerics.precision import computing_in, resolve_dtype
@@ -97,8 +97,9 @@ def _count_slots(rows: Rows, kernel: Kernel, n_neighbors: int, n_classes: int, s
     if n_classes == 1:
         return 1
     some = rows.X[some_rows(len(rows.y), _MOST_LOOKED_AT, seed)]
-    index = search(rows.X, metric(kernel, rows.X.shape[1]))
-    near = index.nearest(some, min(n_neighbors, len(rows.y)))
+    metric = Metric(kernel, rows.X.shape[1])
+    index = metric.within_reach(rows.X)
+    near = index.nearest(metric.coordinates(some), min(n_neighbors, len(rows.y)))
     return slots_for(rows.y[near].astype(np.int64), n_classes)
 
 

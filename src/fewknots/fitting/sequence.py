@@ -30,6 +30,7 @@ from .neighbours import train_neighbourhoods, with_more_rows
 from .plan import FitPlan, check_weights, choose_plan, competes
 from .settings import CLASSIFICATION, ROUNDS, FitSettings
 from .start import check_warm, check_warm_method, in_dtype, problem_of, starting_model, with_stored
+from .warps import Shape, shape_as_before, warped_units
 
 _UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
 _UPDATE_STEPS = 100
@@ -63,8 +64,8 @@ def fit(
     if source.columns is None:  # else the user has been told, and some features may be constant
         warn_of_constant_columns(source.extremes, source.feature_names)
     encoding = _encoding(settings, source)
-    standardiser = _standardiser(settings, source, fit_plan, warm)
-    job = Job(settings, context, source, fit_plan, encoding, standardiser, warm)
+    standardiser, shape = _units(settings, source, fit_plan, encoding, warm)
+    job = Job(settings, context, source, fit_plan, encoding, standardiser, warm, shape)
     return job.done_by(_trainer(fit_plan, source.where))
 
 
@@ -102,11 +103,22 @@ def _rows_to_train_on(rows: RowsInMemory, fit_plan: FitPlan) -> RowsInMemory:
     return rows.repeated() if fit_plan.method.weights == "whole" else rows.merged()
 
 
-def _standardiser(
-    settings: FitSettings, source: RowSource, fit_plan: FitPlan, warm: FittedModel | None
-) -> Standardiser:
+def _units(
+    settings: FitSettings,
+    source: RowSource,
+    fit_plan: FitPlan,
+    encoding: Encoding,
+    warm: FittedModel | None,
+) -> tuple[Standardiser, Shape | None]:
+    """What the inputs are measured in, and how they are warped."""
     if warm is not None:
-        return warm.standardiser
+        known = warm.standardiser
+        return known, shape_as_before(warm.kernel, source, encoding.encode, known)
+    standardiser = _standardiser(settings, source, fit_plan)
+    return warped_units(settings, source, encoding.encode, standardiser)
+
+
+def _standardiser(settings: FitSettings, source: RowSource, fit_plan: FitPlan) -> Standardiser:
     if not settings.standardize:
         return Standardiser.identity(source.n_features)
     in_rounds = fit_plan.plan is not None and fit_plan.plan.optimizer == ROUNDS

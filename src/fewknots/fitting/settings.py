@@ -118,6 +118,7 @@ class FitSettings:
     class_weight: Any = None
     noise: Any = None
     learn_noise: bool = True
+    warp: Any = None
 
     @classmethod
     def of(cls, targets: str, arguments: Mapping[str, Any]) -> "FitSettings":
@@ -191,6 +192,8 @@ def _check(targets: str, given: Any) -> None:
         raise ValueError("noise is for likelihood='gaussian'. Leave it out.")
     one_of("method", given.method, ("auto", *METHODS[targets]))
     one_of("optimizer", given.optimizer, optimizers())
+    if given.warp is not None and not _is_auto(given.warp):
+        raise ValueError(f"warp must be 'auto' or None, got {shown(given.warp)}.")
     for name in ("batch_size", "n_neighbors"):
         if not _is_auto(getattr(given, name)):
             whole_number(name, getattr(given, name), 1)

@@ -103,8 +103,12 @@ def starting_kernel(job: Job, rows: Rows, sampled: bool = False) -> Found:
     """
     some = slice(None, None, 1 if sampled else max(1, len(rows.y) // _ENOUGH_ROWS))
     X = rows.X[some].astype(np.float64, copy=False)
-    spread = Standardiser.fitted(X, np.maximum(rows.weights[some], 1e-300)).scale
-    kernel = job.kernel.prepared(spread, job.settings.ard)
+    weights = np.maximum(rows.weights[some], 1e-300)
+    kernel = job.kernel
+    if job.shape is not None:  # the spread is that of the warped inputs
+        X = kernel.prepared(np.ones(X.shape[1])).coordinates(X)
+    spread = Standardiser.fitted(X, weights).scale
+    kernel = kernel.prepared(spread, job.settings.ard)
     if not job.settings.chooses_kernel:
         return Found(kernel, 0.0)
     found = screened(job.kernel, kernel, rows, job.encoding.likelihood.n_latent)
@@ -179,7 +183,7 @@ def _starting_points(
             chosen = distinct
         else:
             chosen = inducing.choose(settings.inducing_init, kernel, X, rows.weights, count, rng)
-        return chosen if settings.store_rows else inducing.displaced(chosen, X, rng)
+        return chosen if settings.store_rows else inducing.displaced(kernel, chosen, X, rng)
 
 
 def _given_points(

@@ -19,6 +19,7 @@ from .constraints import Bounded, Fixed, LogNormal
 from .linear import Constant, Linear, Polynomial
 from .periodic import Periodic
 from .stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic
+from .warp import Warp
 
 __all__ = [
     "KERNELS",
@@ -37,6 +38,7 @@ __all__ = [
     "Product",
     "RationalQuadratic",
     "Sum",
+    "Warp",
     "as_kernel",
     "column_choice",
     "positive",

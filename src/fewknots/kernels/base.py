@@ -9,6 +9,11 @@ value from the data, in `prepared`. A parameter may also be fixed, bounded or ha
 A kernel must implement its matrix (`__call__`) and its diagonal. The other methods are hooks with a
 default: for training and the neighbour search (`input_scale`), for explanations (`moved`) and for
 ONNX (`onnx_covariance`, `onnx_diagonal`). docs/extending.md shows how to write a kernel.
+
+A kernel may see its inputs through a map (warp.py). Distances then mean something in the mapped
+inputs, the *coordinates* of a row: what measures distances asks for those (`coordinates`, and
+`inputs_at` for the way back), and `input_scale` and `moved` speak of them. Of all other kernels the
+inputs are the coordinates.
 """
 
 import dataclasses
@@ -71,6 +76,39 @@ class Kernel:
     def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         """k(a_i, a_i), without the matrix."""
         raise NotImplementedError
+
+    # --- the inputs as the kernel sees them -------------------------------------------------------
+
+    may_be_warped: ClassVar[bool] = True  # False: its inputs mean something as they are
+
+    @property
+    def of_coordinates(self) -> "Kernel":
+        """The kernel as a function of `coordinates`."""
+        return self
+
+    def with_inner(self, kernel: "Kernel") -> "Kernel":
+        """The same, with another function of `coordinates`."""
+        return kernel
+
+    def coordinates(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, "N D"]:
+        """The rows as distances are measured between them."""
+        return A
+
+    def inputs_at(self, W: Float[AnyArray, "N D"]) -> Float[AnyArray, "N D"]:
+        """The rows that have these coordinates."""
+        return W
+
+    def stretch(self, A: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+        """How much longer a short way from each row is in coordinates, input by input."""
+        return np.ones_like(A)
+
+    def without_end(self) -> "Kernel":
+        """The same, but there are inputs for every place among its coordinates."""
+        return self
+
+    def onnx_coordinates(self, X: Any, n_inputs: int) -> Any:
+        """`coordinates` of a tensor, as ONNX operations."""
+        return X
 
     # --- hooks ------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ class Constraint:
         return 0.0, np.inf
 
     @property
-    def prior(self) -> tuple[Numbers, float]:
+    def prior(self) -> tuple[Numbers, Numbers]:
         """Median, and precision of the logarithm (1 / variance); precision 0 means no prior."""
         return 1.0, 0.0
 
@@ -122,7 +122,7 @@ class LogNormal(Constraint):
             object.__setattr__(self, "start", _positive("LogNormal.start", self.start))
 
     @property
-    def prior(self) -> tuple[Numbers, float]:
+    def prior(self) -> tuple[Numbers, Numbers]:
         return self.median, self.spread**-2
 
     def begin(self, default: Any) -> Any:

@@ -45,6 +45,8 @@ class Periodic(Kernel):
     columns : names or numbers of the inputs that it uses, or None for all.
     """
 
+    may_be_warped = False  # a period is one in the user's units
+
     period: Any = positive(None, one_per_input="ard", start=_two_deviations, unit=1)
     lengthscale: Any = positive(None, one_per_input="ard", start=_root_of_count)
     variance: Any = positive(1.0)

@@ -58,11 +58,11 @@ def covariances(
     kernel: Kernel, queries: Float[Array, "Q D"], neighbours: Float[Array, "Q K D"]
 ) -> Covariances:
     """The kernel among neighbours, from them to their query, and at the query."""
+    inner = kernel.of_coordinates  # the coordinates of a row are needed three times
 
     def of_one(query, rows):
-        return Covariances(
-            kernel(rows, rows), kernel(query[None], rows)[0], kernel.diagonal(query[None])[0]
-        )
+        query, rows = kernel.coordinates(query[None]), kernel.coordinates(rows)
+        return Covariances(inner(rows, rows), inner(query, rows)[0], inner.diagonal(query)[0])
 
     return jax.vmap(of_one)(queries, neighbours)
 

@@ -12,10 +12,14 @@ Distances are sums of squared differences, not |a|² - 2ab + |b|²: as a lengths
 are thousands of lengthscales from the origin and the digits that tell neighbours apart are lost
 in the squares. With many inputs, where no such thing happens but differences would take too long,
 the product form finds twice as many rows as are asked for, and differences choose among those.
+
+Of a kernel that warps its inputs (kernels/warp.py) a_d and b_d are the warped ones. While the warps
+are learned they move as the lengthscales do, and an index is used until a short way along one
+input, anywhere among the rows, has become half as long again against one along another.
 """
 
 from functools import partial
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,6 +28,7 @@ from jaxtyping import Array, Float, Int
 from scipy.spatial import cKDTree
 
 from ..data.blocks import padded, row_slices
+from ..data.row_draw import some_rows
 from ..kernels import Kernel, scale_of_inputs
 from ..numerics.precision import compiled, current_platform, for_platform
 
@@ -39,6 +44,7 @@ _MOST_DISTANCES = {"cpu": 2**25, "gpu": 2**28}  # at a time
 _QUERY_BLOCKS = (16, 256)
 _NO_DISTANCE = 1e30  # a scale in which all rows are alike; finite, for scales are divided
 _MOVED_FAR = float(np.log(1.5))
+_PROBES = 200  # rows, at which warps are compared
 
 
 @runtime_checkable
@@ -150,6 +156,34 @@ def without(own: Int[np.ndarray, " Q"], found: Int[np.ndarray, "Q k"]) -> Int[np
     return found[~is_self].reshape(len(found), -1)
 
 
+class Metric:
+    """How far rows are apart for a kernel: the scale of each input, and the kernel's warps."""
+
+    def __init__(self, kernel: Kernel, n_features: int):
+        self.kernel = kernel
+        self.scale = metric(kernel, n_features)
+        self.is_warped = kernel.of_coordinates is not kernel
+
+    def coordinates(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+        """The rows as the search sees them, all to be divided by `scale`."""
+        return np.asarray(self.kernel.coordinates(X))
+
+    def moved_from(self, other: "Metric", probes: Float[np.ndarray, "P D"]) -> float:
+        """How much longer one way has become against another, as a logarithm.
+
+        A common factor changes nothing.
+        """
+        longer = np.log(self.scale / other.scale)
+        if self.is_warped:
+            ways = self.kernel.stretch(probes) / other.kernel.stretch(probes)
+            return float(np.ptp(longer - np.log(ways)))
+        return float(np.ptp(longer))
+
+    def within_reach(self, X: Float[np.ndarray, "N D"]) -> Search:
+        """An index of the rows."""
+        return search(self.coordinates(X), self.scale)
+
+
 class MovingSearch:
     """A search in a metric that changes a little from one time to the next.
 
@@ -161,36 +195,46 @@ class MovingSearch:
     def __init__(
         self,
         X: Float[np.ndarray, "N D"],
-        scale: Float[np.ndarray, " D"],
+        metric: Metric,
         part: Int[np.ndarray, " n"] | None = None,
     ):
         self.X = X if part is None else X[part]
         self.part = part
-        self._move(scale)
+        self._probes = X[some_rows(len(X), _PROBES)]
+        self._move(metric)
 
-    def _move(self, scale: Float[np.ndarray, " D"]) -> None:
-        self.scale = scale
-        self._search = search(self.X, scale)
+    def _move(self, metric: Metric) -> None:
+        self.metric = metric
+        self._search = metric.within_reach(self.X)
 
     def nearest(
-        self, queries: Float[np.ndarray, "Q D"], k: int, scale: Float[np.ndarray, " D"]
+        self, queries: Float[np.ndarray, "Q D"], k: int, metric: Metric
     ) -> Int[np.ndarray, "Q k"]:
         """The k rows nearest to each query in the metric of now."""
-        found = self._nearest(queries, k, scale)
+        found = self._nearest(queries, k, metric)
         return found if self.part is None else self.part[found].astype(found.dtype)
 
     def _nearest(
-        self, queries: Float[np.ndarray, "Q D"], k: int, scale: Float[np.ndarray, " D"]
+        self, queries: Float[np.ndarray, "Q D"], k: int, metric: Metric
     ) -> Int[np.ndarray, "Q k"]:
-        if isinstance(self._search, BlockSearch):
-            self._search.scale = scale.astype(self.X.dtype)
+        if isinstance(self._search, BlockSearch) and not metric.is_warped:
+            self._search.scale = metric.scale.astype(self.X.dtype)
             return self._search.nearest(queries, k)
-        if np.ptp(np.log(scale / self.scale)) > _MOVED_FAR:  # a common factor changes nothing
-            self._move(scale)
-        if np.ptp(np.log(scale / self.scale)) == 0.0:
-            return self._search.nearest(queries, k)
-        found = self._search.nearest(queries, min(2 * k, len(self.X)))
-        apart = (self.X[found] - queries[:, None]) / scale.astype(self.X.dtype)
+        if metric.moved_from(self.metric, self._probes) > _MOVED_FAR:
+            self._move(metric)
+        seen = self.metric.coordinates(queries)
+        if metric.moved_from(self.metric, self._probes) == 0.0:
+            return self._search.nearest(seen, k)
+        found = self._search.nearest(seen, min(2 * k, len(self.X)))
+        queries, rows = metric.coordinates(queries), self._as_seen_now(found, metric)
+        apart = (rows - queries[:, None]) / metric.scale.astype(self.X.dtype)
         distances = np.einsum("qkd,qkd->qk", apart, apart)
         chosen = np.argpartition(distances, k - 1, axis=1)[:, :k]
         return np.take_along_axis(found, chosen, axis=1)
+
+    def _as_seen_now(self, found: Int[np.ndarray, "Q k"], metric: Metric) -> Any:
+        """The rows with these numbers; each is warped once, however often it was found."""
+        if not metric.is_warped:
+            return self.X[found]
+        numbers, place = np.unique(found, return_inverse=True)
+        return metric.coordinates(self.X[numbers])[place.reshape(found.shape)]

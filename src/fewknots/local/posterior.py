@@ -22,7 +22,7 @@ from ..numerics.linalg import one_batch_of_solves
 from ..numerics.precision import KeepsDeviceCopy, computing_in, for_platform, one_lapack_thread
 from ..posterior import Then, as_they_are
 from .model import LocalModel, latent
-from .neighbours import Search, metric, search
+from .neighbours import Metric, Search
 
 _FEW_QUERIES = 4
 # What it costs to call a compiled function, in queries: a GPU does hundreds in that time.
@@ -83,7 +83,7 @@ class LocalPosterior(KeepsDeviceCopy):
                     return then(*jax.block_until_ready(found))
 
             sizes = (_FEW_QUERIES, block_size(k, self.n_slots))
-            near = index.nearest(X, k)
+            near = index.nearest(self._metric.coordinates(X), k)
             return map_blocks(of_block, X, near, sizes=sizes, call=for_platform(_CALL))
 
     def extended(self, rows: Rows) -> "LocalPosterior":
@@ -108,11 +108,16 @@ class LocalPosterior(KeepsDeviceCopy):
 
     @cached_property
     def _search(self) -> Search:
-        return search(self.points, metric(self.kernel, self.points.shape[1]))
+        return self._metric.within_reach(self.points)
+
+    @cached_property
+    def _metric(self) -> Metric:
+        return Metric(self.kernel, self.points.shape[1])
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is made when it is needed."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_search"}
+        made = "_search", "_metric"
+        return {name: value for name, value in super().__getstate__().items() if name not in made}
 
 
 def label_dtype(likelihood: Likelihood) -> type[np.signedinteger]:

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from ..data.blocks import padded, row_slices
 from ..data.row_draw import some_rows
@@ -38,7 +38,7 @@ from ..training.parameters import Constraints, Model, inside, log_prior, within
 from ..training.schedule import Plan
 from .method import Local
 from .model import LocalModel, LogPredictive, latent, score
-from .neighbours import MovingSearch, metric, without
+from .neighbours import Metric, MovingSearch, without
 from .posterior import LocalPosterior, block_size, label_dtype
 
 _RATE = 0.1  # of Adam, at first; then a cosine to zero
@@ -108,13 +108,13 @@ class _Neighbourhoods:
         free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
         own = jax.tree.map(np.log, self.run.likelihood)
         state = _State(free, own, _ADAM.init((free, own)))
-        scale = self._scale(state)
+        metric = self._metric(state)
         if saved is not None:
+            metric = self._metric_of_search(state, saved)
             state = unflattened("state", state, saved.arrays)
-            scale = saved.arrays["search.scale"]  # the metric in which the search stood
         few_steps = now.done < _FIRST_STEPS and self.n_rows > 2 * _FIRST_ROWS
         part = some_rows(self.n_rows, _FIRST_ROWS, self.run.seed) if few_steps else None
-        self.search = MovingSearch(self.run.rows.X, scale, part)
+        self.search = MovingSearch(self.run.rows.X, metric, part)
         return state
 
     def status(self, state: _State, now: RunState) -> Status | None:
@@ -123,7 +123,7 @@ class _Neighbourhoods:
 
     def _look_everywhere(self, state: _State) -> None:
         if self.search.part is not None:
-            self.search = MovingSearch(self.run.rows.X, self._scale(state))
+            self.search = MovingSearch(self.run.rows.X, self._metric(state))
 
     # --- a few steps --------------------------------------------------------------------------
 
@@ -167,10 +167,19 @@ class _Neighbourhoods:
     def _around(self, state: _State, numbers: Int[np.ndarray, " Q"]) -> Int[np.ndarray, "Q K"]:
         """The neighbours of rows, without themselves."""
         queries = self.run.rows.X[numbers]
-        return without(numbers, self.search.nearest(queries, self.k + 1, self._scale(state)))
+        return without(numbers, self.search.nearest(queries, self.k + 1, self._metric(state)))
 
-    def _scale(self, state: _State) -> Float[np.ndarray, " D"]:
-        return metric(self._model(state).kernel, self.run.rows.X.shape[1])
+    def _metric(self, state: _State) -> Metric:
+        return Metric(self._model(state).kernel, self.run.rows.X.shape[1])
+
+    def _metric_of_search(self, state: _State, saved: Saved) -> Metric:
+        """In which the search stood; `state` says how its kernel is made up."""
+        metric = self._metric(state)
+        if metric.is_warped:
+            kernel = unflattened("search.kernel", metric.kernel, saved.arrays)
+            return Metric(kernel, self.run.rows.X.shape[1])
+        metric.scale = saved.arrays["search.scale"]
+        return metric
 
     def _model(self, state: _State) -> LocalModel:
         return jax.tree.map(np.asarray, _decoded(state.free, self.constraints))
@@ -179,7 +188,10 @@ class _Neighbourhoods:
         return jax.tree.map(np.exp, state.likelihood)
 
     def saved(self, state: _State) -> Saved:
-        arrays = flattened("state", state) | {"search.scale": np.array(self.search.scale)}
+        stood = self.search.metric
+        arrays = flattened("state", state) | {"search.scale": np.array(stood.scale)}
+        if stood.is_warped:
+            arrays |= flattened("search.kernel", stood.kernel)
         return Saved({}, arrays)
 
     # --- scores -------------------------------------------------------------------------------
@@ -187,7 +199,7 @@ class _Neighbourhoods:
     def _held_out_nlp(self, state: _State, held_out: Rows) -> float:
         """Of the held-out rows, predicted from all others."""
         k = min(self.run.n_neighbors, self.n_rows)
-        near = self.search.nearest(held_out.X, k, self._scale(state))
+        near = self.search.nearest(held_out.X, k, self._metric(state))
         log_prob = self._log_prob(state, held_out, near)
         return -log_prob / float(np.sum(held_out.weights, dtype=np.float64))
 

@@ -64,6 +64,7 @@ class Banana:
         train, test = dataset.splits[cell.settings["split"]]
         X, y = dataset.X[train], dataset.y[train]
         clf = GPClassifier(
+            warp=None,  # the paper's inputs are standardised and no more
             method=cell.settings["method"],
             n_inducing=cell.settings["n_inducing"] or "auto",
             kernel=cell.settings["kernel"],

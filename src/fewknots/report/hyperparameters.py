@@ -1,7 +1,8 @@
 """The kernel's parameters in the units of the user's columns.
 
 The inputs of the kernel are z = (x - mean) / scale. A distance in z is `scale` times as long in x,
-so a lengthscale ℓ becomes ℓ · scale; the variance of a linear kernel (of a slope), v / scale².
+so a lengthscale ℓ becomes ℓ · scale; the variance of a linear kernel (of a slope), v / scale². Of a
+warped input (kernels/warp.py) this holds near its median.
 """
 
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float
 
-from ..kernels import Kernel, Product, Sum
+from ..kernels import Kernel, Product, Sum, Warp
 from ..kernels.base import over_inputs
 from ..numerics.fields import Positive
 
@@ -50,6 +51,8 @@ def formula(kernel: Kernel) -> str:
             f"({formula(k)})" if isinstance(k, Sum) else formula(k) for k in (kernel.k1, kernel.k2)
         ]
         return " × ".join(factors)
+    if isinstance(kernel, Warp):
+        return f"{formula(kernel.kernel)} of warped inputs"
     return type(kernel).__name__
 
 

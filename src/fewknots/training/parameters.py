@@ -4,6 +4,9 @@ Parameters of kernel and likelihood are moved as logarithms, Z in units of the k
 lengthscales: there every coordinate of Z bends the bound alike, relevant input or not, and L-BFGS
 needs about half the iterations. What must not move is kept, in its own units, in `frozen`.
 
+Of a kernel that warps its inputs (kernels/warp.py) they are coordinates of Z under the warps of the
+start: so the points stay among the rows as the warps are learned.
+
 Minibatches keep the lengthscales of the start as Z's unit. Adam does not profit from the moving
 one, and suffers from it: an input that turns out irrelevant has a growing lengthscale, which would
 carry the points along, away from the data, so that a row is far from all of them however long the
@@ -76,6 +79,8 @@ def encode(model: Model, learned: Learned, moving_unit: bool = True) -> tuple[Na
     free: Named = {}
     unit = 1.0 if model.Z is None else _unit(model.kernel, model.Z)
     frozen: Named = {} if moving_unit else {"unit": unit}
+    places = model.kernel.without_end()
+    is_warped = places.of_coordinates is not places
     if learned.kernel and learned.constraints is not None:
         frozen["constraints"] = learned.constraints
         # a warm start may begin outside of them
@@ -87,7 +92,9 @@ def encode(model: Model, learned: Learned, moving_unit: bool = True) -> tuple[Na
         else:
             frozen[name] = part
     if learned.Z and model.Z is not None:
-        free["Z"] = model.Z / unit
+        free["Z"] = places.coordinates(model.Z) / unit
+        if is_warped:
+            frozen["places"] = places
     else:
         frozen["Z"] = model.Z
     return free, frozen
@@ -104,7 +111,8 @@ def decode(free: Named, frozen: Named) -> Model:
     if "Z" in frozen:
         return Model(kernel, frozen["Z"], likelihood)
     unit = frozen["unit"] if "unit" in frozen else _unit(kernel, free["Z"])
-    return Model(kernel, free["Z"] * unit, likelihood)
+    Z = free["Z"] * unit
+    return Model(kernel, frozen["places"].inputs_at(Z) if "places" in frozen else Z, likelihood)
 
 
 def add_prior(gradient: Named, free: Named, frozen: Named, share: Any = 1.0) -> tuple[Named, Any]:
