@@ -113,7 +113,7 @@ def starting_kernel(job: Job, rows: Rows, sampled: bool = False) -> Found:
         return Found(kernel, 0.0)
     found = screened(job.kernel, kernel, rows, job.encoding.likelihood.n_latent)
     # its straight part takes a number for each input
-    return found._replace(degrees=max(found.degrees, rows.X.shape[1]))
+    return found._replace(degrees=max(found.degrees, float(rows.X.shape[1])))
 
 
 def problem_of(
