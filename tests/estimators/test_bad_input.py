@@ -38,8 +38,8 @@ def with_value(X, value):
         (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
         (lambda X, y: (X[0], y), "Expected 2D array"),
         (
-            lambda X, y: (pd.DataFrame({"a": X[:, 0], "city": [["Rome"]] * 80}), y),
-            "column 'city' of X holds \\['Rome'\\] in row 0, which is no number",
+            lambda X, y: (pd.DataFrame({"a": X[:, 0], "wave": X[:, 1] + 1j}), y),
+            "column 'wave' of X holds complex numbers",
         ),
         (
             lambda X, y: (pd.DataFrame({"b": ["x"] * 80}), y),

@@ -143,6 +143,18 @@ def test_other_columns_than_those_of_the_fit(people, fitted):
             fitted.predict(bad)
 
 
+def test_levels_of_another_type_than_in_the_fit():
+    """A level is its text: of a number, of a boolean, of a category."""
+    x, y = np.linspace(-1.0, 1.0, N), np.arange(N) % 2
+    table = pd.DataFrame({"x": x, "b": ["true", "false"] * 60, "n": pd.Categorical([1, 2, 3] * 40)})
+    clf = quick().fit(table, y)
+    assert clf.recipe_.feature_names == ("x", "b=false", "b=true", "n=1", "n=2", "n=3")
+    wanted = clf.predict_proba(table)
+    for n in ([1, 2, 3] * 40, [1.0, 2.0, 3.0] * 40, ["1", "2", "3"] * 40, [1, "2", 3.0] * 40):
+        other = table.assign(b=[True, False] * 60, n=n)
+        np.testing.assert_array_equal(clf.predict_proba(other), wanted)
+
+
 def test_levels_that_are_new(people, fitted):
     table, _ = people
     strange = table.head(20).assign(city="Paris", kind=pd.Categorical(["w"] * 20))

@@ -354,11 +354,12 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
         """Write the fitted model as an ONNX graph, for programs without Python or JAX.
 
-        Input "X" (rows, features), outputs "probabilities" (rows, classes) and "label";
-        docs/serving.md shows a server. Probabilities agree with `predict_proba` to 1e-5, with
-        dtype="float64" to 1e-10. Needs onnx, the extra `onnx`: `pip install '.[onnx]'` in the
-        checkout.
+        Input "X" (rows, features), or an input for each column of a table that was not of numbers
+        alone; outputs "probabilities" (rows, classes) and "label". docs/serving.md shows a server.
+        Probabilities agree with `predict_proba` to 1e-5, with dtype="float64" to 1e-10. Needs onnx,
+        the extra `onnx`: `pip install '.[onnx]'` in the checkout.
         """
+        check_is_fitted(self)
         to_onnx(self, path, dtype=dtype, recipe=self.recipe_)
 
     def _targets_header(self, encode_array) -> dict[str, Any]:
