@@ -51,9 +51,8 @@ def automatic_kernel(spread: Float[np.ndarray, " D"], ard: bool = True) -> Sum:
         columns=None,
     )
     slope = max(1.0 / size / typical / typical, _LEAST_SLOPE)
-    straight = Linear(
-        variance=LogNormal(_VARIANCE * slope, _SPREAD, start=slope), ard=False, columns=None
-    )
+    slopes = LogNormal(_VARIANCE * slope, _SPREAD, start=slope)
+    straight = Linear(variance=slopes, ard=False, columns=None)
     return Sum(Sum(smooth, straight), Constant(variance=LogNormal(1.0, _SPREAD)))
 
 
