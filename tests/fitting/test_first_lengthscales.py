@@ -127,8 +127,7 @@ def test_a_steep_line_in_three_of_forty_starts_as_usual():
     rng = np.random.default_rng(10)
     X = rng.normal(size=(150, 40))
     y = signs(X[:, :3] @ [3.0, 1.0, 1.0] + 0.5 * rng.normal(size=150))
-    _, ratio = start_for(X, y)
-    np.testing.assert_array_equal(ratio, 1.0)
+    np.testing.assert_array_equal(start_for(X, y)[1], 1.0)
 
 
 def test_few_rows_or_one_target_start_as_usual():

@@ -25,7 +25,7 @@ Nothing here is random, so a run that is taken up again starts the same.
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -168,7 +168,7 @@ def _matrix(kernel, X):
 # --- which starts are tried -----------------------------------------------------------------------
 
 
-def _families(X, targets, usual) -> Iterator[Iterator[Float[np.ndarray, "..."]]]:
+def _families(X, targets, usual) -> Iterator[Iterator[Any]]:
     """Sets of inputs, and for each the lengthscales from long to short."""
     yield (usual * shorter for shorter in _SHORTER[1:])
     n_inputs = X.shape[1]

@@ -6,17 +6,17 @@ Few rows say little about many parameters, and the evidence then has its maximum
 noise. So each has a prior (training adds it to the objective), in units of the inputs' standard
 deviations:
 
-| parameter             | median | spread of the logarithm |
-|-----------------------|--------|-------------------------|
-| ℓ_d, one per input    | √D     | 0.5                     |
-| variance of Matern32  | 1      | 2                       |
-| v, one for all inputs | 1/D    | 2                       |
-| c                     | 1      | 2                       |
+| parameter             | start | median | spread of the logarithm |
+|-----------------------|-------|--------|-------------------------|
+| ℓ_d, one per input    | √D    | √D     | 0.5                     |
+| variance of Matern32  | 1     | 0.1    | 2                       |
+| v, one for all inputs | 1/D   | 0.1/D  | 2                       |
+| c                     | 1     | 1      | 2                       |
 
 Distances between rows grow with √D. The narrow prior of ℓ_d says that inputs matter alike unless
 the rows say otherwise: with a spread of 1 many of them fit noise, and on generated tables of 50 to
-300 rows the NLP was worse nearly everywhere (benchmarks/small_tables.py). The wide priors only keep
-a part that is not needed from growing.
+300 rows the NLP was worse nearly everywhere (benchmarks/small_tables.py). The wide priors of the
+variances favour small ones: where labels are noise, probabilities stay closer to the base rate.
 
 The straight part alone is Bayesian logistic (probit) regression. Where labels depend on the inputs
 in no other way, the fit ends close to that.
@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ..numerics.arrays import AnyArray
 from .base import Kernel
 from .combine import Sum
 from .constraints import LogNormal
@@ -35,7 +34,7 @@ from .linear import Constant, Linear
 from .stationary import Matern32
 
 _SPREAD_OF_LENGTHSCALES = 0.5
-_VARIANCE = 1.0
+_VARIANCE = 0.1  # of either part, where inputs say little; the fit starts at 1
 _SPREAD = 2.0
 _LEAST_SLOPE = 1e-30  # a number in float32 too
 
@@ -47,21 +46,22 @@ def automatic_kernel(spread: Float[np.ndarray, " D"], ard: bool = True) -> Sum:
     lengthscales = np.sqrt(size) * (spread if ard else typical)
     smooth = Matern32(
         lengthscale=LogNormal(lengthscales, _SPREAD_OF_LENGTHSCALES),
-        variance=LogNormal(_VARIANCE, _SPREAD),
+        variance=LogNormal(_VARIANCE, _SPREAD, start=1.0),
         ard=ard,
         columns=None,
     )
     slope = max(1.0 / size / typical / typical, _LEAST_SLOPE)
-    straight = Linear(variance=LogNormal(slope, _SPREAD), ard=False, columns=None)
+    slopes = LogNormal(_VARIANCE * slope, _SPREAD, start=slope)
+    straight = Linear(variance=slopes, ard=False, columns=None)
     return Sum(Sum(smooth, straight), Constant(variance=LogNormal(1.0, _SPREAD)))
 
 
-def lengthscales_of(kernel: Any) -> Float[AnyArray, "..."]:
+def lengthscales_of(kernel: Any) -> Any:
     """Of the smooth part of the kernel above, prepared or learned."""
     return kernel.k1.k1.lengthscale
 
 
-def with_lengthscales(kernel: Any, lengthscales: Float[AnyArray, "..."]) -> Kernel:
+def with_lengthscales(kernel: Any, lengthscales: Any) -> Kernel:
     """A copy with these."""
     smooth = type(kernel.k1.k1)(**kernel.k1.k1.get_params() | {"lengthscale": lengthscales})
     return Sum(Sum(smooth, kernel.k1.k2), kernel.k2)
