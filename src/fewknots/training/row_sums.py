@@ -17,8 +17,8 @@ them, at one model and one q(v):
 
 What follows from Kmm alone (L⁻¹ before, the gradient through it after) is done once for all blocks
 (`whiten`, `model_gradient`). The compiled loop over minibatches (steps.py) sums a batch, on one
-device or shared by several (`shared_row_sums`); training in rounds (rounds.py) sums everything, in one process or on a
-cluster (distributed/).
+device or shared by several (`shared_row_sums`); training in rounds (rounds.py) sums everything, in
+one process or on a cluster (distributed/).
 
 Cost of a block of B rows: four products, 8BM² flops, and the kernel's BMD.
 """
@@ -41,7 +41,6 @@ from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..numerics.arrays import AnyArray
 from ..numerics.precision import rough_products
-
 
 ROWS = "rows"  # what several devices share, as the axis of a mesh of them is called
 
