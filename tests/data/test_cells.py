@@ -118,6 +118,6 @@ def test_what_is_no_moment(text):
     ],
 )
 def test_labels(texts, expected):
-    found = cells.labels(texts, ".")
+    found = cells.typed_labels(texts, ["."] * len(texts))
     assert found == expected
     assert [type(value) for value in found] == [type(value) for value in expected]

@@ -134,7 +134,7 @@ def test_each_file_has_its_own_dialect(tmp_path):
     (tmp_path / "c.tsv").write_text("x\ty\n3.5\t1\n")
     blocks = list(open_source(tmp_path, target="y").blocks())
     assert [block.X.tolist() for block in blocks] == [[[1.5]], [[2.5]], [[3.5]]]
-    assert [block.labels.tolist() for block in blocks] == [[0], [1], [1]]
+    assert [block.labels.tolist() for block in blocks] == [["0"], ["1"], ["1"]]
 
 
 def test_lines_as_an_editor_counts_them(tmp_path):

@@ -77,6 +77,29 @@ def test_text_labels_from_a_table_are_classes_as_scikit_learn_has_them(tmp_path)
         assert spool.class_totals.tolist() == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("cells", "classes", "codes"),
+    [
+        (["1", "2", "1.0"], [1.0, 2.0], [0, 1, 0]),
+        (["TRUE", "false", "true"], [False, True], [1, 0, 1]),
+        (["1", "1", "2", "1", "none of them"], ["1", "2", "none of them"], [0, 0, 1, 0, 2]),
+        (["TRUE", "true", "maybe"], ["TRUE", "maybe", "true"], [0, 2, 1]),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 2, 10])
+def test_labels_of_a_csv_have_the_type_of_the_whole_column(
+    cells, classes, codes, size, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("fewknots.data.spool.ROWS_IN_A_BLOCK", size)
+    pa.csv.write_csv(pa.table({"a": range(len(cells)), "y": cells}), tmp_path / "t.csv")
+    for known in (None, np.array(classes)):
+        source = open_source(tmp_path / "t.csv", target="y")
+        with Spool.written(source, tmp_path, known) as spool:
+            assert spool.classes.tolist() == classes
+            assert spool.take(np.arange(len(cells)))[1].tolist() == codes
+            assert spool.class_totals.tolist() == np.bincount(codes).tolist()
+
+
 def test_moments_are_those_of_all_rows_at_once(tmp_path, rows):
     X, y, weights = (np.concatenate([part] * 30) for part in rows)  # several blocks
     X[:, 0] += np.arange(len(X)) // 65_536  # that differ

@@ -34,6 +34,11 @@ def rows(n=N, seed=0):
     return X, np.where(score > 0, "late", "in time")
 
 
+def three_classes(X, y):
+    """Of the labels of `rows`, a third one where the second column is large."""
+    return np.where(X[:, 1] > 9.0, "never", y)
+
+
 def cut(X, y, partitions):
     size = -(-len(X) // partitions)
     return da.from_array(X, chunks=(size, X.shape[1])), da.from_array(y, chunks=size)

@@ -17,7 +17,7 @@ from fewknots.exceptions import DataError
 from fewknots.kernels import RBF, Bounded, Constant, Fixed, LogNormal
 
 from ..waiting import HANGS
-from .conftest import SETTINGS, cut, rows
+from .conftest import SETTINGS, cut, rows, three_classes
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit had not converged")
 
@@ -49,7 +49,7 @@ def test_a_dataframe_gives_what_the_array_in_memory_gives(fitted, in_memory, fra
 
 def test_three_classes_give_what_they_give_in_memory(threads):
     X, y = rows(120)
-    y = np.where(X[:, 1] > 9.0, "never", y)
+    y = three_classes(X, y)
     settings = SETTINGS | {"max_iter": 2, "optimizer": "rounds", "learn_inducing": False}
     alone = GPClassifier(**settings).fit(X, y)
     clf = GPClassifier(**settings).fit(*cut(X, y, 3))

@@ -117,17 +117,22 @@ def days_since_1970(timestamps: pa.Array) -> Read:
     return Read(days, np.zeros(len(days), bool))
 
 
-def labels(texts: Sequence[str], decimal: str) -> list[bool | int | float | str | None]:
+def typed_labels(
+    texts: Sequence[str], decimals: Sequence[str]
+) -> list[bool | int | float | str | None]:
     """The values of a column of unknown kind: all numbers, all booleans, or texts.
 
     A gap among numbers or booleans is None. Among texts, only the empty text is a gap, and stays.
+    The texts are those of the whole column: what a part of it holds may look like something else.
+    Each has the decimal mark of the file that it comes from.
     """
-    present = [text for text in texts if not is_gap(text)]
-    if present and all(flag(text) is not None for text in present):
+    cells = [*zip(texts, decimals, strict=True)]
+    present = [(text, decimal) for text, decimal in cells if not is_gap(text)]
+    if present and all(flag(text) is not None for text, _ in present):
         return [None if is_gap(text) else bool(flag(text)) for text in texts]
-    if present and all(number(text, decimal) is not None for text in present):
-        return [None if is_gap(text) else _int_if_whole(text, decimal) for text in texts]
-    return list(texts)
+    if present and all(number(*cell) is not None for cell in present):
+        return [None if is_gap(cell[0]) else _int_if_whole(*cell) for cell in cells]
+    return [*texts]
 
 
 def _int_if_whole(text: str, decimal: str) -> int | float:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 import numpy as np
 
 from ..exceptions import DataError
-from .sources import Place
+from .sources import Place, missing_value
 from .tables import LARGEST_VALUE, column_name
 from .targets import find_bad_label
 
@@ -61,14 +61,6 @@ def check_labels(labels: np.ndarray, what: str, place: Place) -> None:
     if bad.reason is None:
         raise missing_value(what, here)
     raise DataError(f"{here}: {what} is {bad.reason}.{here.note}")
-
-
-def missing_value(what: str, place: Place) -> DataError:
-    """The error for a missing value."""
-    return DataError(
-        f"{place}: {what} has no value (empty, null or NaN). Fill it in or leave the row out."
-        f"{place.note}"
-    )
 
 
 def _check_numbers(X: np.ndarray, name: Callable[[int], str], place: Place) -> None:

@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..exceptions import DataError
 from ..extras import missing
 
 if TYPE_CHECKING:
@@ -104,11 +105,19 @@ class Place(NamedTuple):
         return f"{self.name}, {self.layout.row_name(self.first_row)}"
 
 
+def missing_value(what: str, place: Place) -> DataError:
+    """The error for a missing value."""
+    return DataError(
+        f"{place}: {what} has no value (empty, null or NaN). Fill it in or leave the row out."
+        f"{place.note}"
+    )
+
+
 class Block(NamedTuple):
     """Consecutive rows of one file, checked: every number is finite, nothing is missing."""
 
     X: np.ndarray  # float64
-    labels: np.ndarray | None  # as in the file; None if there is no target
+    labels: np.ndarray | None  # as in the file, of a CSV as text; None if there is no target
     weights: np.ndarray | None  # float64, not negative; None if every row counts once
     table: "pyarrow.RecordBatch | None"  # the columns in keep=; None for arrays
     place: Place

@@ -151,7 +151,7 @@ class Spool:
         self.classes = codes.classes()
         self._order = codes.order()
         self.class_totals = np.zeros(len(self.classes))
-        self.class_totals[self._order[: len(totals)]] = totals
+        np.add.at(self.class_totals, self._order[: len(totals)], totals)
         codes.check_weights(self.class_totals)
 
     @property

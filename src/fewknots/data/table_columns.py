@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from ..exceptions import DataError
 from . import cells
-from .row_checks import check_features, check_labels, check_weights, missing_value
-from .sources import Block, Place
+from .row_checks import check_features, check_labels, check_weights
+from .sources import Block, Place, missing_value
 
 _EXACT_IN_FLOAT32 = (
     *(pa.bool_(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16()),
@@ -183,10 +183,6 @@ def _labels(batch: pa.RecordBatch, name: str, place: Place) -> np.ndarray:
         column = column.dictionary_encode()
     values = column.dictionary.to_numpy(zero_copy_only=False)
     codes = column.indices.to_numpy(zero_copy_only=False)
-    if place.layout.cells_are_text:
-        found = cells.labels(values.tolist(), place.layout.decimal)
-        plain = all(isinstance(value, bool | int | float) for value in found)
-        values = np.array(found, None if plain else object)
     # An empty text, as in an empty field of a CSV, is a missing label.
     absent = np.array([value is None or value == "" or value != value for value in values], bool)
     if absent[codes].any():

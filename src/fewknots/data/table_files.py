@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ..exceptions import DataError
+from .cells import typed_labels
 from .csv_dialect import CsvOptions, Dialect, dialect_of
 from .file_formats import READING_ERRORS, Arrow, Csv, Format, Parquet, raise_unreadable
 from .sources import ROWS_IN_A_BLOCK, Block, Place
@@ -161,7 +162,9 @@ class TableFiles:
         for piece, place in file.pieces(columns.used, ROWS_IN_A_BLOCK):
             labels = columns.block(piece, place, ()).labels
             if labels is not None:
-                return "numbers" if labels.dtype.kind in "biuf" else "text"
+                texts = [*dict.fromkeys(labels)]
+                found = typed_labels(texts, [place.layout.decimal] * len(texts))
+                return "text" if any(isinstance(label, str) for label in found) else "numbers"
             break
         return "nothing"
 

@@ -24,7 +24,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import _check_sample_weight
 
 from ..exceptions import DataError, warn
-from .sources import Place
+from .sources import Place, missing_value
 from .tables import LARGEST_VALUE
 
 WHAT_CAN_BE = "Labels are texts, numbers, booleans or NumPy dates"
@@ -276,6 +276,10 @@ def _some(labels: np.ndarray, most: int = 5) -> str:
 class LabelCodes:
     """The labels seen so far; at most `MOST_CLASSES`.
 
+    The cells of a CSV come as they are written. Whether they are numbers, booleans or texts is a
+    matter of the whole column, so it is decided when all of it was seen; until then 1 and 1.0, or
+    true and TRUE, have codes of their own.
+
     allowed : the only labels there may be, if they are known.
     """
 
@@ -285,10 +289,13 @@ class LabelCodes:
         if self._allowed is not None and len(self._allowed) < 2:
             raise ValueError(f"classes has to name two labels or more, not {len(self._allowed)}.")
         self._seen: list[Any] = []
+        self._places: list[Place] = []  # where each was seen first
         self._dtypes: list[np.dtype] = []
+        self._written = False  # whether labels are cells of text, still without a type
 
     def codes(self, labels: np.ndarray, place: Place) -> np.ndarray:
         """0 where a label is the first ever seen, 1 where it is the second, and so on."""
+        self._written |= place.layout.cells_are_text
         codes = np.full(len(labels), -1, np.int16)
         for code, label in enumerate(self._seen):
             codes[labels == label] = code
@@ -299,20 +306,38 @@ class LabelCodes:
             codes[labels == label] = len(self._seen) - 1
         return codes
 
+    def values(self) -> list[Any]:
+        """The label that each code stands for: of several written forms of one, each has a code."""
+        if not self._written:
+            return self._seen
+        if self._allowed is not None:
+            return [*map(self._read_alone, self._seen, self._places)]
+        from .cells import typed_labels  # needs pyarrow, which has read the cells
+
+        values = typed_labels(self._seen, [place.layout.decimal for place in self._places])
+        for value, place in zip(values, self._places, strict=True):
+            if value is None:
+                raise missing_value(self._target_name, place)
+        return values
+
     def classes(self) -> np.ndarray:
         """All labels, sorted."""
         if self._allowed is not None:
             return self._allowed
-        if len(self._seen) < 2:
-            raise self._only(self._seen[0])
-        labels = np.array(sorted(self._seen), np.result_type(*self._dtypes))
+        values = self.values()
+        if self._written:
+            values = list(dict.fromkeys(values))
+        if len(values) < 2:
+            raise self._only(values[0])
+        typed = not self._written or isinstance(values[0], str)
+        labels = np.array(sorted(values), np.result_type(*self._dtypes) if typed else None)
         check_classes(labels)
         return labels
 
     def order(self) -> np.ndarray:
         """Which class (its number among the sorted) each code stands for, unseen ones last."""
         known = [plain(label) for label in self.classes()]
-        places = [known.index(label) for label in self._seen]
+        places = [known.index(label) for label in self.values()]
         return np.array(places + [k for k in range(len(known)) if k not in places])
 
     def check_weights(self, class_totals: np.ndarray) -> None:
@@ -326,7 +351,8 @@ class LabelCodes:
         known = self._seen if self._allowed is None else list(self._allowed)
         mixed = bool(self._seen) and isinstance(label, str) != isinstance(self._seen[0], str)
         if self._allowed is not None:
-            reason = None if label in known else "it is none of the known labels"
+            meant = self._read_alone(label, place) if self._written else label
+            reason = None if meant in known else "it is none of the known labels"
         elif len(known) == MOST_CLASSES:
             raise DataError(
                 f"{place}: {self._target_name} is {shown(label)}, after {len(known):,} other "
@@ -343,7 +369,17 @@ class LabelCodes:
                 f"{others}: {reason}. Leave such rows out or join classes.{place.note}"
             )
         self._seen.append(label)
+        self._places.append(place)
         self._dtypes.append(dtype)
+
+    def _read_alone(self, text: str, place: Place) -> Any:
+        """The known label that is written like this, or else what the text says by itself."""
+        from .cells import typed_labels
+
+        if self._allowed is not None and text in list(self._allowed):
+            return text
+        (value,) = typed_labels([text], [place.layout.decimal])
+        return value
 
     def _only(self, label: Any) -> DataError:
         return DataError(

@@ -23,10 +23,12 @@ LADDER_STEP = 10.0
 LADDER_RUNGS = 5
 _LARGEST_BLOCK = 128  # larger matrices are inverted in blocks of at most this size
 
-# On a CPU JAX distributes a batch of triangular solves over its threads, and one more thread waits
-# for them: on two cores, two such batches at the same time can wait for each other forever. So
-# callers hold this lock while a program with a batch of solves runs. (Such a program uses all
-# cores: two at the same time would not be faster.) Within one program, see `after`.
+# On a CPU JAX distributes a batch of triangular solves or of Cholesky factors over its threads, and
+# one more thread waits for them: on two cores, two such batches at the same time can wait for each
+# other forever, or for another device of the same CPU. Few large matrices are factorised in
+# sequence there (`cholesky_of_each`). Where there are many small ones, callers hold this lock while
+# the program runs. (It uses all cores: two at the same time would not be faster.) Within one
+# program, see `after`.
 one_batch_of_solves = threading.RLock()
 
 
@@ -77,9 +79,16 @@ def precision_factor(precision: Float[Array, "*L M M"]) -> tuple[Array, Array]:
 
     Of several matrices: the inverse of each, and the sum of their logarithms.
     """
-    lower = jnp.linalg.cholesky(precision)
+    lower = cholesky_of_each(precision)
     diagonal = jnp.diagonal(lower, axis1=-2, axis2=-1)
     return lower_inverse(lower), 2.0 * jnp.sum(jnp.log(diagonal))
+
+
+def cholesky_of_each(matrices: Float[Array, "*L M M"]) -> Float[Array, "*L M M"]:
+    """Cholesky factors; on a CPU in sequence, so that `one_batch_of_solves` is not needed."""
+    if matrices.ndim > 2 and current_platform() == "cpu":
+        return one_by_one(jnp.linalg.cholesky, matrices)
+    return jnp.linalg.cholesky(matrices)
 
 
 def times(

@@ -140,7 +140,7 @@ def _signature(values: tuple[Any, ...]) -> Any:
     """What a program is compiled for: a new one is worth a thread."""
 
     def of_leaf(leaf: Any) -> Any:
-        if hasattr(leaf, "shape"):
+        if hasattr(leaf, "dtype"):
             return leaf.shape, leaf.dtype
         return type(leaf) if isinstance(leaf, int | float) else leaf
 

@@ -17,8 +17,8 @@ them, at one model and one q(v):
 
 What follows from Kmm alone (L⁻¹ before, the gradient through it after) is done once for all blocks
 (`whiten`, `model_gradient`). The compiled loop over minibatches (steps.py) sums a batch, on one
-device or shared by several; training in rounds (rounds.py) sums everything, in one process or on a
-cluster (distributed/).
+device or shared by several (`shared_row_sums`); training in rounds (rounds.py) sums everything, in
+one process or on a cluster (distributed/).
 
 Cost of a block of B rows: four products, 8BM² flops, and the kernel's BMD.
 """
@@ -26,8 +26,11 @@ Cost of a block of B rows: four products, 8BM² flops, and the kernel's BMD.
 from contextlib import nullcontext
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array, Float, Int
 
 from ..inference.features import Whitening, added, project_rows
 from ..inference.method import expected_log_prob, likelihood_gradient
@@ -38,6 +41,8 @@ from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..numerics.arrays import AnyArray
 from ..numerics.precision import rough_products
+
+ROWS = "rows"  # what several devices share, as the axis of a mesh of them is called
 
 
 class RowSums(NamedTuple):
@@ -81,6 +86,38 @@ def row_sums(
     linear = (terms.slope + terms.curvature * mean) @ A
     weight, log_prob = jnp.sum(rows.weights), jnp.sum(terms.log_prob)
     return RowSums(weight, log_prob, informed, linear, slope, d_kernel, d_points, d_likelihood)
+
+
+def shared_row_sums(
+    devices: Mesh,
+    whitening: Whitening,
+    likelihood: Likelihood,
+    q: WhitenedGaussian,
+    rows: Rows,
+    chosen: Int[AnyArray, " B"],
+    wide,
+    rough: bool,
+) -> RowSums:
+    """The sums of the chosen rows, each device summing its part of them.
+
+    Devices hear of each other once: all sums travel as one vector. Left to itself the compiler
+    makes them meet in every loop over classes, too, where the devices of one CPU, which share its
+    threads, can wait for each other forever.
+    """
+
+    def of_part(likelihood: Likelihood, q: WhitenedGaussian, rows: Rows, part) -> RowSums:
+        batch = Rows(rows.X[part], rows.y[part], rows.weights[part])
+        sums, as_sums = ravel_pytree(row_sums(whitening, likelihood, q, batch, wide, rough))
+        return as_sums(jax.lax.psum(sums, ROWS))
+
+    everywhere = PartitionSpec()
+    return jax.shard_map(
+        of_part,
+        mesh=devices,
+        in_specs=(everywhere, everywhere, everywhere, PartitionSpec(ROWS)),
+        out_specs=everywhere,
+        check_vma=False,  # a loop that begins with zeros does not say that they differ
+    )(likelihood, q, rows, chosen)
 
 
 def model_gradient(

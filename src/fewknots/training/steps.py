@@ -43,6 +43,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int
 
 from ..inference.features import project, whiten
@@ -53,7 +54,7 @@ from ..numerics.arrays import AnyArray
 from ..numerics.linalg import precision_factor, times
 from ..numerics.precision import compiled, rough_products
 from .parameters import Model, Named, add_prior, decode, put_back
-from .row_sums import RowSums, model_gradient, row_sums
+from .row_sums import RowSums, model_gradient, row_sums, shared_row_sums
 
 # Steps of size 1, for `run_chunk` to scale.
 _OPTIMISERS = {
@@ -153,7 +154,7 @@ def naturals_of(q: Naturals | Triangle) -> Naturals:
     return Naturals(precision, (precision @ q.mean[..., None])[..., 0])
 
 
-@partial(compiled, static_argnums=0)
+@partial(compiled, static_argnums=(0, 10))
 def run_chunk(
     optimizer: str,
     state: TrainState,
@@ -165,21 +166,29 @@ def run_chunk(
     count: Int[AnyArray, ""] | int,
     total_weight: Float[AnyArray, ""] | float,
     jitter: Float[AnyArray, ""] | float,
+    devices: Mesh | None = None,
 ) -> tuple[TrainState, Float[Array, ""], Bool[Array, ""]]:
     """The first `count` steps of a chunk; the average of their bounds; whether all is finite.
 
     The chunk may be longer: so one compiled loop serves short ones too.
+
+    devices : among which the rows of each batch are shared
     """
     wide = base.naturals.precision.dtype
 
+    def sums_of(here: _Standpoint, chosen: Array) -> RowSums:
+        # a batch's noise is far above the rounding of rough products
+        model = here.whitening, here.model.likelihood, here.q
+        if devices is not None:
+            return shared_row_sums(devices, *model, rows, chosen, wide, rough=True)
+        batch = Rows(rows.X[chosen], rows.y[chosen], rows.weights[chosen])
+        return row_sums(*model, batch, wide, rough=True)
+
     def step(i, carry):
         state, total = carry
-        numbers, rate = chosen[i], Rates(*(rate[i] for rate in rates))
-        batch = Rows(rows.X[numbers], rows.y[numbers], rows.weights[numbers])
+        rate = Rates(*(rate[i] for rate in rates))
         here = _standpoint(state, frozen, jitter, rows.y.dtype)
-        likelihood = here.model.likelihood
-        # a batch's noise is far above the rounding of rough products
-        sums = row_sums(here.whitening, likelihood, here.q, batch, wide, rough=True)
+        sums = sums_of(here, chosen[i])
         new, bound = _moved_by(optimizer, state, frozen, here, base, sums, rate, total_weight)
         return new, total + bound.astype(wide)
 

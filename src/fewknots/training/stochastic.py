@@ -26,6 +26,7 @@ from .feed import Feed, equal_blocks, weightless_block
 from .full_batch import Fitted, Problem, check_end
 from .loop import Measure, RunState, train
 from .parameters import Model, encode
+from .row_sums import ROWS
 from .schedule import Plan, patience, rates
 from .steps import Base, Naturals, TrainState
 
@@ -118,6 +119,7 @@ class _Minibatches:
             wanted,
             feed.total_weight,
             self.problem.jitter,
+            None if self.sharding is None else self.sharding.mesh,
         )
         measure = Measure(wanted, float(bound), float(bound) / feed.total_weight)
         cliff = _CLIFF * min(now.lowest, -math.log(2.0))
@@ -233,5 +235,4 @@ def _sharing(batch_size: int) -> NamedSharding | None:
     devices = jax.local_devices(backend=current_platform())
     if len(devices) < 2 or batch_size % len(devices):
         return None
-    mesh = Mesh(np.array(devices), ("rows",))
-    return NamedSharding(mesh, PartitionSpec(None, "rows"))
+    return NamedSharding(Mesh(np.array(devices), (ROWS,)), PartitionSpec(None, ROWS))

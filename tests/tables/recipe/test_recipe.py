@@ -342,6 +342,49 @@ def test_pieces_of_a_csv_with_numbers_first_and_a_word_later():
     np.testing.assert_array_equal(labels.codes(pa.array(["10", "1"]), CSV), [1, 0])
 
 
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["TRUE", "False", "true"], (False, True)),
+        (["TRUE", "yes", "true"], ("TRUE", "true", "yes")),
+        (["1", "2", "1.0", "3"], (1, 2, 3)),
+        (["1", "2", "1.0", "x"], ("1", "1.0", "2", "x")),
+        (["a", "NA", "b", "1"], ("1", "NA", "a", "b")),
+    ],
+)
+def test_however_a_csv_is_cut_its_labels_are_the_same(cells, expected):
+    for size in range(1, len(cells) + 1):
+        learner = LabelLearner("y")
+        pieces = [pa.array(cells[i : i + size]) for i in range(0, len(cells), size)]
+        for piece in pieces:
+            learner.add(piece, CSV)
+        labels = learner.labels(None)
+        assert labels.values == expected
+        whole = labels.codes(pa.array(cells), CSV)
+        cut = np.concatenate([labels.codes(piece, CSV) for piece in pieces])
+        np.testing.assert_array_equal(cut, whole)
+        assert set(whole) == set(range(len(expected)))
+
+
+def test_a_gap_among_numbers_is_found_where_it_is():
+    learner = LabelLearner("y")
+    for first, cells in ((0, ["1", "2"]), (2, ["1", "NA"]), (4, ["2"])):
+        learner.add(pa.array(cells), CSV.row(first))
+    with pytest.raises(DataError, match=r"row 4: column 'y' has no value"):
+        learner.labels(None)
+
+
+def test_one_label_written_in_two_ways_is_one():
+    learner = LabelLearner("y")
+    learner.add(pa.array(["1.0", "1", "2", "01"]), CSV)
+    assert learner.labels(None).values == (1, 2)
+    assert learner.profile().holds == "1 (75.0%), 2 (25.0%)"
+    learner = LabelLearner("y")
+    learner.add(pa.array(["TRUE", "true"]), CSV)
+    with pytest.raises(DataError, match=r"'y' is True in every row .* two classes"):
+        learner.labels(None)
+
+
 def test_unseen_labels_and_gaps_are_told_apart():
     labels = labels_of(["a", "b", "c"])
     column = pa.array(["c", "x", None, "b", "x", "n/a", "y"])

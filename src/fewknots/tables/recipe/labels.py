@@ -1,7 +1,8 @@
 """The target: any values, as the numbers 0, 1, ... of classes.
 
 The same label looks different in different files: true in Parquet, True in a CSV, 1 and 1.0. So
-labels are compared by their text, in which all of these agree with themselves.
+labels are compared by their text, in which all of these agree with themselves. Whether the cells of
+a CSV are numbers, booleans or texts is a matter of the whole column, not of a piece of it.
 
 Each piece of a table is looked at through its distinct labels, of which there are few.
 """
@@ -16,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ...data.cells import is_gap, labels
-from ...data.row_checks import Reasons, missing_value
-from ...data.sources import Place
+from ...data.cells import is_gap, typed_labels
+from ...data.row_checks import Reasons
+from ...data.sources import Place, missing_value
 from ...data.table_columns import label_kind
 from ...data.targets import LabelCodes
 from ...exceptions import DataError, ModelFileError
@@ -87,7 +88,8 @@ class Labels:
     def _distinct(self, piece: "_Piece") -> tuple[np.ndarray, np.ndarray]:
         """Of each distinct label its number, -1 for an unknown one, and whether it is a gap."""
         known = {label_text(value): code for code, value in enumerate(self.values)}
-        codes = np.array([known.get(text, -1) for text in piece.texts], np.int64)
+        forms = zip(piece.texts, piece.alone, strict=True)
+        codes = np.array([known.get(a, known.get(b, -1)) for a, b in forms], np.int64)
         gaps = np.array([is_gap(text) for text in piece.texts], bool)
         absent = piece.absent | (gaps & (codes < 0))
         return np.where(absent, 0, codes), absent
@@ -121,6 +123,7 @@ class LabelLearner:
         self._values: dict[str, Label] = {}
         self._code_of: dict[str, int] = {}
         self._counts: Counter[str] = Counter()
+        self._written = False  # whether all is text, as in a CSV
 
     def add(self, column: pa.Array, place: Place) -> np.ndarray:
         """Take note of these rows, as 0, 1, ... in order of appearance.
@@ -129,6 +132,7 @@ class LabelLearner:
         """
         piece = _Piece.of(column, self._target, place)
         piece.check_present(piece.absent, self._target, place)
+        self._written = place.layout.cells_are_text
         counts = np.bincount(piece.which, minlength=len(piece.texts))
         for label in np.flatnonzero(counts).tolist():
             text = piece.texts[label]
@@ -142,15 +146,18 @@ class LabelLearner:
 
     def profile(self) -> ColumnProfile:
         """The target's line in the table of columns."""
-        total = max(1, self._counts.total())
-        shares = {text: f"{text} ({count / total:.1%})" for text, count in self._counts.items()}
+        counts, meant = Counter[str](), self._meant()
+        for text, count in self._counts.items():
+            counts[label_text(meant[text])] += count
+        total = max(1, counts.total())
+        shares = {text: f"{text} ({count / total:.1%})" for text, count in counts.items()}
         if len(shares) == 2:
             holds = ", ".join(shares[text] for text in sorted(shares))
             return ColumnProfile(self._target, "target", holds, 0)
-        frequent = [shares[text] for text, _ in self._counts.most_common(_LISTED)]
+        frequent = [shares[text] for text, _ in counts.most_common(_LISTED)]
         more = ", ..." if len(shares) > _LISTED else ""
         holds = f"{len(shares):,} classes: {', '.join(frequent)}{more}"
-        rare = sorted(text for text, count in self._counts.items() if count < _RARE)
+        rare = sorted(text for text, count in counts.items() if count < _RARE)
         notes = (f"in fewer than {_RARE} rows: {_some(rare)}",) if rare else ()
         return ColumnProfile(self._target, "target", holds, 0, notes)
 
@@ -159,8 +166,11 @@ class LabelLearner:
 
         positive : which of two it is instead
         """
-        known = [str(text) for text in self._codes.classes()]
-        values = sorted(_of_one_kind([self._values[text] for text in known]), key=_order)
+        self._codes.classes()  # there are two or more
+        distinct: dict[str, Label] = {}
+        for value in self._meant().values():
+            distinct.setdefault(label_text(value), value)
+        values = sorted(_of_one_kind([*distinct.values()]), key=_order)
         if positive is None:
             return Labels(self._target, tuple(values))
         if len(values) > 2:
@@ -177,6 +187,12 @@ class LabelLearner:
             )
         (other,) = (value for value in values if value is not chosen[0])
         return Labels(self._target, (other, chosen[0]))
+
+    def _meant(self) -> dict[str, Label]:
+        """The label that each text stands for."""
+        if not self._written:
+            return self._values
+        return dict(zip(self._code_of, self._codes.values(), strict=True))
 
 
 def label_text(label: Any) -> str:
@@ -195,7 +211,7 @@ def _some(texts: Iterable[str]) -> str:
 
 
 def _of_one_kind(values: list[Label]) -> list[Label]:
-    """Texts, if some are: a piece of a CSV may hold numbers alone, and the next one a word."""
+    """Texts, if some are: one file may hold numbers, and the next one words."""
     several = len({isinstance(value, str) for value in values}) > 1
     return [label_text(value) for value in values] if several else values
 
@@ -217,7 +233,8 @@ def _readings(text: str) -> set[str]:
 class _Piece(NamedTuple):
     """The labels of some rows: the distinct ones, and which of them each row has."""
 
-    texts: np.ndarray
+    texts: np.ndarray  # of a CSV as they are written
+    alone: list[str]  # in another form: what a text says if it is read by itself
     values: list[Any]  # what the texts stand for
     absent: np.ndarray  # whether it is no label
     which: np.ndarray
@@ -245,10 +262,10 @@ class _Piece(NamedTuple):
             column = column.dictionary_encode()
         values: list[Any] = column.dictionary.to_pylist()
         values = [float(value) if isinstance(value, Decimal) else value for value in values]
-        if place.layout.cells_are_text:
-            values = [*labels([value or "" for value in values], place.layout.decimal)]
         which = column.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
         # An empty field of a CSV's text column is an empty text, and means that there is no label.
         absent = [value is None or value == "" or value != value for value in values]
-        texts = [*map(label_text, values), ""]
-        return cls(np.array(texts, object), values, np.array([*absent, True]), which)
+        texts = alone = [*map(label_text, values), ""]
+        if place.layout.cells_are_text:
+            alone = [label_text(typed_labels([text], [place.layout.decimal])[0]) for text in texts]
+        return cls(np.array(texts, object), alone, values, np.array([*absent, True]), which)
