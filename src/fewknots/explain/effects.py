@@ -109,7 +109,8 @@ def _with_band(classifier: Any, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray
         link = _LINKS[classifier._likelihood.link]
     else:
         link = expit
-        of_class = [log_odds(mean, variance, np.full(len(X), c)) for c in range(mean.shape[1])]
+        probit, numbers = classifier._likelihood.largest_leads, range(mean.shape[1])
+        of_class = [log_odds(mean, variance, np.full(len(X), c), probit) for c in numbers]
         mean, variance = (np.stack(q, axis=1) for q in zip(*of_class, strict=True))
     width = _WIDTH * np.sqrt(variance)
     found = probability, link(mean - width), link(mean + width)
