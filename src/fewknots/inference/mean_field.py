@@ -68,7 +68,7 @@ def cut_off(likelihood: Likelihood, y: Float[Array, " N"]) -> Cut:
 def solve_mean_field(
     prior: NoisyPrior,
     cut: Cut,
-    start: Float[Array, "*C N"],
+    start: Float[AnyArray, "*C N"],
     tolerance: Float[Array, ""],
     max_passes: Int[Array, ""] | int,
 ) -> Truncated:
@@ -94,7 +94,7 @@ def solve_mean_field(
         length = jnp.where(accepted, jnp.minimum(4.0 * state.length, 1.0), 0.25 * state.length)
         return MeanFieldState(best, length, jnp.where(accepted, gain, jnp.inf), state.passes + 1)
 
-    first = cut.look(prior, start)
+    first = cut.look(prior, jnp.asarray(start))
     one = jnp.ones_like(first.bound)
     start_state = MeanFieldState(first, one, jnp.inf * one, jnp.asarray(0))
     last = lax.while_loop(unfinished, advance, start_state)

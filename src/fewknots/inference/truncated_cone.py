@@ -64,13 +64,15 @@ class WhereOneLeads(NamedTuple):
         """(cone), and Newton's step."""
         spread = 1.0 / prior.own_precision
         sigma, n_free = jnp.sqrt(spread), len(centre) - 1
+        centre = _differences(centre)
         cone = in_cone(self.member, centre / sigma)
-        mean = centre + sigma * cone.shift
+        shift = _differences(cone.shift)  # but for rounding they are
+        mean = centre + sigma * shift
         times_C = jax.vmap(prior.precision_times)
         pull = times_C(mean)
         bound = (
             jnp.sum(cone.log_prob)
-            + 0.5 * jnp.sum(jnp.square(cone.shift))
+            + 0.5 * jnp.sum(jnp.square(shift))
             - 0.5 * jnp.vdot(mean, pull)
             + n_free * (0.5 * jnp.sum(jnp.log(spread)) - 0.5 * prior.log_det - prior.slack)
         )
@@ -82,7 +84,7 @@ class WhereOneLeads(NamedTuple):
         def hessian(x: Array) -> Array:
             return times_C(x) + jnp.einsum("cdn,dn->cn", D, x)
 
-        slope = cone.shift / sigma - pull
+        slope = shift / sigma - pull
         step, _ = cg(
             hessian,
             slope,
@@ -91,6 +93,7 @@ class WhereOneLeads(NamedTuple):
             M=prior.solver(jnp.diagonal(D).T),
         )
         # The integral's last digits change with every step: none that promises no more than those
+        step = _differences(step)  # conjugate gradients end before they are exact
         promised = 0.5 * jnp.vdot(slope, step)
         step = jnp.where(promised > rounding(bound), step, 0.0)
         step = jnp.einsum("cdn,dn->cn", inverse, step)
@@ -105,6 +108,11 @@ class WhereOneLeads(NamedTuple):
 
     def factors(self, centre, sigma, from_g) -> "Cones":
         return Cones(centre, sigma, self.member, from_g)
+
+
+def _differences(x: Float[Array, "L N"]) -> Float[Array, "L N"]:
+    """Without what the functions have in common."""
+    return x - jnp.mean(x, axis=0)
 
 
 class Cones(NamedTuple):
