@@ -38,9 +38,11 @@ def by_adaptive_quadrature(mean, variance, c):
 
     def log_integrand(s):
         x = (s - mean) / sd
-        return -0.5 * x[c] ** 2 - math.log(sd[c] * math.sqrt(2.0 * math.pi)) + log_ndtr(x)[
-            others
-        ].sum(axis=-1)
+        return (
+            -0.5 * x[c] ** 2
+            - math.log(sd[c] * math.sqrt(2.0 * math.pi))
+            + log_ndtr(x)[others].sum(axis=-1)
+        )
 
     grid = np.linspace((mean - 9.0 * sd).min(), (mean + 9.0 * sd).max(), 4001)
     top = grid[np.argmax([log_integrand(s) for s in grid])]
