@@ -172,7 +172,7 @@ def test_rows_that_come_later():
     assert np.abs(clf.predict_proba(X) - before).max() > 1e-3
 
 
-@pytest.mark.parametrize("method", ["ep", "ivm", "two_stage", "mean_field"])
+@pytest.mark.parametrize("method", ["ep", "ivm", "two_stage", "fitc_ep"])
 def test_methods_for_two_classes_say_so(method):
     with pytest.raises(ValueError, match=f"method='{method}' is for two classes"):
         quick(method=method, n_inducing="auto").fit(*rows(30))
@@ -273,6 +273,89 @@ class TestLocal:
     def test_other_rules_are_for_two_classes(self):
         with pytest.raises(ValueError, match="method='local' is for two classes"):
             GPClassifier(**self.SETTINGS, method_options={"inference": "ep"}).fit(*rows(30))
+
+
+class TestMeanField:
+    """The multinomial probit: inference/test_mean_field_classes.py has the mathematics."""
+
+    KERNEL = RBF([1.0, 1.0], 5.0)
+
+    def fixed(self, method="mean_field", **arguments):
+        return GPClassifier(self.KERNEL, method=method, learn_kernel=False, **arguments)
+
+    @pytest.mark.parametrize("method", ["mean_field", "sparse_mean_field"])
+    @pytest.mark.parametrize("predictor", ["gaussian", "monte_carlo"])
+    def test_learns(self, method, predictor, tmp_path):
+        X, y = rows(90)
+        new, labels = rows(100, seed=1)
+        given = {"method_options": {"predictor": predictor}, "tol": 1e-2, "random_state": 0}
+        given |= {"n_inducing": 12} if method == "sparse_mean_field" else {}
+        clf = GPClassifier(method=method, max_iter=30, **given).fit(X, y)
+        assert clf.likelihood == "auto"
+        assert clf.evidence_is_bound_
+        assert clf.score(new, labels) > 0.8
+        log_p = clf.predict_log_proba(new)
+        assert log_p.shape == (100, 3)
+        np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0, atol=1e-12)
+        np.testing.assert_array_equal(clf.decision_function(new), log_p)
+        mean, variance = clf.predict_latent(new)
+        assert mean.shape == variance.shape == (100, 3)
+        assert np.all(variance > 0.0)
+        clf.save(tmp_path / "m.fewknots")
+        again = load(tmp_path / "m.fewknots")
+        np.testing.assert_array_equal(again.predict_log_proba(new), log_p)
+
+    def test_both_predictors_agree_roughly(self):
+        X, y = rows(60)
+        sampled = self.fixed(method_options={"predictor": "monte_carlo"}).fit(X, y)
+        gaussian = self.fixed().fit(X, y)
+        np.testing.assert_allclose(
+            sampled.predict_proba(X), gaussian.predict_proba(X), atol=0.1, rtol=0.0
+        )
+        for one, other in zip(sampled.predict_latent(X), gaussian.predict_latent(X), strict=True):
+            assert np.abs(one - other).max() < 1.0
+
+    def test_names_of_classes_do_not_matter(self):
+        X, y = rows(60)
+        renamed = np.array(["m", "z", "a"])[np.searchsorted(NAMES, y)]
+        one, other = self.fixed().fit(X, y), self.fixed().fit(X, renamed)
+        assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=1e-7)
+        found = other.predict_proba(X)[:, [1, 2, 0]]
+        np.testing.assert_allclose(one.predict_proba(X), found, atol=1e-7)
+
+    def test_two_classes_keep_their_probit(self):
+        X, y = rows(60)
+        clf = self.fixed(likelihood="probit").fit(X, y == "ant")
+        assert clf.predict_latent(X)[0].ndim == 1
+
+    def test_weights_count_rows(self):
+        X, y = rows(30)
+        weights = np.where(y == "bee", 2, 1)
+        copies = self.fixed().fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+        for weighted in (
+            self.fixed().fit(X, y, sample_weight=weights),
+            self.fixed(class_weight={"bee": 2}).fit(X, y),
+        ):
+            assert weighted.log_evidence_ == pytest.approx(copies.log_evidence_, abs=1e-6)
+            p, q = weighted.predict_proba(X), copies.predict_proba(X)
+            np.testing.assert_allclose(p, q, atol=1e-6)
+        with pytest.raises(ValueError, match="weights must be whole numbers"):
+            self.fixed().fit(X, y, sample_weight=np.full(30, 0.5))
+
+    def test_far_rows_have_equal_classes(self):
+        X, y = rows(30)
+        log_p = self.fixed().fit(X, y).predict_log_proba(np.array([[1e6, -1e6]]))
+        np.testing.assert_allclose(log_p, -np.log(3.0), atol=1e-9)
+
+    def test_what_it_cannot_do_it_says(self):
+        X, y = rows(30)
+        for method in ("auto", "sparse_kl", "ep", "laplace", "local"):
+            with pytest.raises(ValueError, match="y holds 3 classes, and likelihood='probit'"):
+                quick(method=method, likelihood="probit", n_inducing="auto").fit(X, y)
+        with pytest.raises(ValueError, match="derived for likelihood='probit', got 'softmax'"):
+            self.fixed(likelihood="softmax").fit(X, y)
+        with pytest.raises(ValueError, match="continues a softmax, which likelihood='probit'"):
+            self.fixed().fit(X, y).partial_fit(X, y)
 
 
 def test_methods_compete():

@@ -1,8 +1,9 @@
 """What is explained of a classifier with three classes, against what it predicts."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import expit, softmax
+from scipy.special import expit, ndtr, softmax
 
 from fewknots.explain import (
     effect,
@@ -13,7 +14,28 @@ from fewknots.explain import (
     without_names,
 )
 from fewknots.explain import surface as surface_of
-from fewknots.explain.log_odds import deviation_of_probability, log_odds
+from fewknots.explain.log_odds import deviation_of_probability, log_odds, probits
+from fewknots.numerics.largest import log_largest
+
+
+def test_probits_against_samples(float64):
+    rng = np.random.default_rng(0)
+    mean, variance = rng.normal(size=(3, 4)), rng.uniform(0.05, 0.3, size=(3, 4))
+    number = np.array([3, 0, 2])
+    g, spread = probits(mean, variance, number)
+    f = (mean + np.sqrt(variance) * rng.normal(size=(4000, 3, 4))).reshape(-1, 4)
+    log_p = np.asarray(log_largest(jnp.asarray(f.T), jnp.ones((4, len(f))))).T
+    p = np.exp(log_p.reshape(4000, 3, 4)[:, np.arange(3), number])
+    low, high = np.quantile(p, [0.025, 0.975], axis=0)
+    np.testing.assert_allclose(ndtr(g - 1.96 * np.sqrt(spread)), low, atol=0.03)
+    np.testing.assert_allclose(ndtr(g + 1.96 * np.sqrt(spread)), high, atol=0.03)
+    deviation = deviation_of_probability(mean, variance, number, probit=True)
+    np.testing.assert_allclose(deviation, p.std(axis=0), atol=0.015)
+    # exact for two classes, far from one half too
+    far = np.array([[6.0, 0.0], [-20.0, 10.0]])
+    g, spread = probits(far, np.ones((2, 2)), np.array([0, 0]))
+    np.testing.assert_allclose(g, (far[:, 0] - far[:, 1]) / np.sqrt(2.0), rtol=1e-8)
+    np.testing.assert_allclose(spread, 1.0, rtol=1e-5)
 
 
 @pytest.fixture(scope="module")

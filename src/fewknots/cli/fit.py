@@ -65,8 +65,8 @@ NoRows = Annotated[
 Likelihood = Annotated[
     str,
     typer.Option(
-        help="probit or logit for two classes, softmax for any number; auto is probit for two, "
-        "softmax for more."
+        help="probit or logit for two classes, softmax for any number (mean field methods: "
+        "probit); auto is probit for two, softmax for more."
     ),
 ]
 MaxTime = Annotated[

@@ -18,7 +18,7 @@ from ..files.container import shown
 from ..files.header_values import decode_array
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
-from ..likelihoods import LINKS, Bernoulli, Softmax
+from ..likelihoods import LINKS, Bernoulli, MultinomialProbit, Softmax
 from ..numerics.precision import on_device, resolve_dtype
 from ..training.row_sources import RowsInMemory
 from . import new_gaps
@@ -55,7 +55,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     likelihood : {"auto", "probit", "logit", "softmax"}, default "auto"
         How latent functions become probabilities. Two classes: "probit" or "logit" of one function.
         Any number: "softmax" of as many functions, whose expectations are computed exactly, not
-        sampled. "auto": probit for two classes, softmax for more.
+        sampled; and for the mean field methods "probit", the largest of as many functions, each
+        with unit normal noise. "auto": probit for two classes, softmax for more (mean field:
+        probit).
     method : str, default "auto"
         The inference method. Held by inducing points, O(NM²): "sparse_kl" (the paper's), "fitc_ep"
         (Generalized FITC), "sparse_mean_field", "two_stage", "ivm" (whose points are rows). Held by
@@ -364,7 +366,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     def _targets_header(self, encode_array) -> dict[str, Any]:
         likelihood = self._likelihood
-        name = likelihood.link if isinstance(likelihood, Bernoulli) else "softmax"
+        probit = isinstance(likelihood, MultinomialProbit)
+        several = "probit" if probit else "softmax"
+        name = likelihood.link if isinstance(likelihood, Bernoulli) else several
         return {"likelihood": name, "classes": encode_array(self.classes_)}
 
     @staticmethod
@@ -376,6 +380,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
             raise ModelFileError("its classes are not two or more different labels.")
         if name == "softmax":
             return {"likelihood": Softmax(len(classes)), "classes": classes}
+        if name == "probit" and len(classes) > 2:
+            return {"likelihood": MultinomialProbit(len(classes)), "classes": classes}
         if len(classes) != 2:
             raise ModelFileError("its classes are not two.")
         return {"likelihood": Bernoulli(name), "classes": classes}

@@ -55,6 +55,11 @@ class StreamingFits(GPEstimator):
                 "partial_fit continues a posterior that is independent between classes, which "
                 "method='laplace' does not give. Use method='sparse_kl' or 'full_kl'."
             )
+        if self._likelihood.largest_leads:
+            raise ValueError(
+                "partial_fit of more than two classes continues a softmax, which "
+                "likelihood='probit' is not. Use method='sparse_kl' or 'full_kl'."
+            )
         return self._all_or_nothing(lambda context: self._update(X, y, sample_weight, context))
 
     def _update(self, X: Any, y: Any, sample_weight: Any, context: FitContext) -> FittedModel:

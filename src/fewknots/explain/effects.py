@@ -18,7 +18,7 @@ from jaxtyping import Float
 from scipy.special import expit, ndtr
 
 from .inputs import Input, single_feature
-from .log_odds import log_odds
+from .log_odds import log_odds, probits
 from .unnamed_rows import UnnamedRows, check_rows
 
 _ROWS, _FEWEST_ROWS = 100, 20  # number of rows in an average; fewer with many classes
@@ -110,8 +110,9 @@ def _with_band(classifier: Any, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray
     if mean.ndim == 1:
         link = _LINKS[classifier._likelihood.link]
     else:
-        link = expit
-        of_class = [log_odds(mean, variance, np.full(len(X), c)) for c in range(mean.shape[1])]
+        probit = classifier._likelihood.largest_leads
+        link, of_one = (_LINKS["probit"], probits) if probit else (expit, log_odds)
+        of_class = [of_one(mean, variance, np.full(len(X), c)) for c in range(mean.shape[1])]
         mean, variance = (np.stack(q, axis=1) for q in zip(*of_class, strict=True))
     width = _WIDTH * np.sqrt(variance)
     found = probability, link(mean - width), link(mean + width)

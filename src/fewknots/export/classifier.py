@@ -9,11 +9,10 @@ float64, except for the largest product of a float32 model, if the rounding is h
 
 The link of two classes takes a few hundred operations per row, against M² for the posterior, so
 float32 models compute it in float64 too. It repeats `likelihoods/bernoulli.py`: see there for the
-formulas. More classes are in `softmax.py`.
+formulas. More classes are in `softmax.py` and `largest.py`.
 """
 
 import json
-import math
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -24,8 +23,7 @@ from ..data.standardise import Standardiser
 from ..files.container import replacing
 from ..inference.method import Capabilities
 from ..kernels import Kernel
-from ..likelihoods import Bernoulli, Likelihood, Softmax
-from ..numerics.normal import ERFCX_CENTRE, ERFCX_COEFFICIENTS
+from ..likelihoods import Bernoulli, Likelihood, MultinomialProbit, Softmax
 from ..numerics.precision import computing_in
 from ..numerics.quadrature import (
     CHUNK,
@@ -44,7 +42,6 @@ from .graph import (
     Tensor,
     absolute,
     exp,
-    horner,
     log,
     side_by_side,
     sign,
@@ -53,6 +50,7 @@ from .graph import (
     where,
 )
 from .kernels import Inputs, check_hooks
+from .largest import normal_tails, probability_of_largest
 from .softmax import expected_softmax
 
 if TYPE_CHECKING:
@@ -92,10 +90,16 @@ def write(
             f"method={classifier.method_!r} looks up neighbours among its rows, which is no ONNX "
             "graph. Export a fit by method='sparse_kl', or serve this one with fewknots."
         )
-    if not isinstance(classifier._likelihood, Bernoulli | Softmax):
+    if not isinstance(classifier._likelihood, Bernoulli | MultinomialProbit | Softmax):
         raise TypeError(
             f"ONNX graphs are for the links probit, logit and softmax, not for "
             f"{type(classifier._likelihood).__name__}. Serve this model with fewknots."
+        )
+    mixture = isinstance(classifier.posterior_, MixturePosterior)
+    if mixture and classifier._likelihood.n_latent > 1:
+        raise ValueError(
+            "of more than two classes, ONNX graphs have no samples of mean field. Fit with "
+            "method_options={'predictor': 'gaussian'}, or serve this model with fewknots."
         )
     graph = Graph()
     if recipe is None:
@@ -123,6 +127,8 @@ def add_classifier(graph: Graph, classifier: FittedClassifier, X: Tensor, dtype:
         # For a mixture, average the probabilities of its Gaussians; otherwise there is one column.
         negative, positive = (p.mean(axis=1) for p in probabilities(likelihood.link, *latent))
         each = side_by_side(negative, positive)
+    elif isinstance(likelihood, MultinomialProbit):
+        each = probability_of_largest(*latent, n_classes, dtype)
     else:
         each = expected_softmax(*latent, n_classes, dtype)
     graph.output("probabilities", each.cast(dtype), ROWS, n_classes)
@@ -211,11 +217,13 @@ def _classes(classes: np.ndarray) -> np.ndarray:
 
 def _content(graph: Graph, classifier: FittedClassifier) -> bytes:
     names: Any = getattr(classifier, "feature_names_in_", None)
+    likelihood = classifier._likelihood
+    several = "probit" if likelihood.largest_leads else "softmax"
     metadata = {
         "classes": json.dumps(_classes(classifier.classes_).tolist()),
         "features": json.dumps(None if names is None else list(names)),
         "kernel": repr(classifier.kernel_),
-        "likelihood": getattr(classifier._likelihood, "link", "softmax"),
+        "likelihood": getattr(likelihood, "link", several),
     }
     return graph.content("fewknots", ("fewknots", __version__), metadata)
 
@@ -223,18 +231,8 @@ def _content(graph: Graph, classifier: FittedClassifier) -> bytes:
 def probabilities(link: str, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
     """P(-1) and P(+1) with f ~ N(mean, variance) integrated out, elementwise."""
     if link == "probit":
-        return _normal_tails(mean / sqrt(1.0 + variance))
+        return normal_tails(mean / sqrt(1.0 + variance))
     return _expected_logistic(-mean, variance), _expected_logistic(mean, variance)
-
-
-def _normal_tails(z: Tensor) -> tuple[Tensor, Tensor]:
-    """1 - Φ(z) and Φ(z), each with all digits: onnxruntime's own Erf has only seven."""
-    t = absolute(z) * math.sqrt(0.5)
-    p = (t - ERFCX_CENTRE) / (t + ERFCX_CENTRE)
-    total = horner(ERFCX_COEFFICIENTS, p)
-    smaller = 0.5 * exp(-0.5 * square(z)) * total / (1.0 + 2.0 * t)
-    positive = z > 0.0
-    return where(positive, smaller, 1.0 - smaller), where(positive, 1.0 - smaller, smaller)
 
 
 def _expected_logistic(mean: Tensor, variance: Tensor) -> Tensor:

@@ -63,9 +63,9 @@ def expected_softmax(mean: Tensor, variance: Tensor, n_classes: int, dtype: np.d
     start = (mean - reach * sd).largest(axis=1) - below
     ahead = (mean - start).maximum(-_tail(sd, E))
     last = 2.0 * E / (0.5 * math.pi + sqrt(2.0 * E * square(narrowest) + 0.25 * math.pi**2))
-    K = _most_of_any_row(last * W / math.pi)
-    S = _most_of_any_row(W * E / (math.pi**2 + _STEP_PER_SD * narrowest))
-    k, i = _numbers(1.0, K), _numbers(0.0, S)
+    K = most_of_any_row(last * W / math.pi)
+    S = most_of_any_row(W * E / (math.pi**2 + _STEP_PER_SD * narrowest))
+    k, i = numbers(1.0, K), numbers(0.0, S)
     waves = _waves(ahead, variance, k * math.pi / W, E)
     density, distribution = _at_steps(waves, k.unsqueezed(1), i / S)
     log_below = log(distribution.maximum(_LEAST))
@@ -127,14 +127,14 @@ def _at_steps(waves: Tensor, k: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
     return density, integral + (0.5 + 0.5 * share)
 
 
-def _most_of_any_row(wanted: Tensor) -> Tensor:
+def most_of_any_row(wanted: Tensor, most: int = _MOST) -> Tensor:
     """A whole number; rows with NaN ask for nothing."""
-    wanted = wanted.minimum(float(_MOST))
+    wanted = wanted.minimum(float(most))
     known = where(wanted > 0.0, wanted, wanted.graph.number(0.0, wanted.dtype))
     return known.largest().maximum(1.0).applied("Ceil")
 
 
-def _numbers(first: float, count: Tensor) -> Tensor:
+def numbers(first: float, count: Tensor) -> Tensor:
     """`count` numbers from the first one on."""
     graph, dtype = count.graph, count.dtype
     return graph.apply("Range", graph.number(first, dtype), count + first, graph.number(1.0, dtype))

@@ -27,7 +27,7 @@ from ..inference.regression import SVI, Exact, Titsias
 from ..inference.sparse_kl import SparseKL
 from ..inference.sparse_mean_field import SparseMeanField
 from ..inference.two_stage import TwoStage
-from ..likelihoods import LINKS, Bernoulli, Gaussian, Likelihood, Softmax
+from ..likelihoods import LINKS, Bernoulli, Gaussian, Likelihood, MultinomialProbit, Softmax
 from ..local.method import Local
 from ..optimize import lbfgsb, scg
 from ..training.steps import STOCHASTIC
@@ -135,16 +135,27 @@ class FitSettings:
         return {name: getattr(self, name) for name in self.names}
 
     def for_classes(self, classes: np.ndarray | None) -> "FitSettings":
-        """The same once the classes are known: "auto" is probit for two of them, else softmax."""
+        """The same once the classes are known: "auto" is probit for two of them, else softmax.
+
+        Methods that are derived for the largest of noisy functions have the probit for any number.
+        """
         if classes is None:
             return self
         several = len(classes) > 2
+        by_probit = [n for n, m in CLASSIFICATION.items() if m.several_latent == "largest_leads"]
         if self.likelihood == "auto":
-            return replace(self, likelihood="softmax" if several else "probit")
-        if several and self.likelihood in LINKS:
+            softmax = several and self.method not in by_probit
+            return replace(self, likelihood="softmax" if softmax else "probit")
+        if several and self.likelihood == "probit" and self.method not in by_probit:
             raise ValueError(
-                f"likelihood={self.likelihood!r} is for two classes, and y holds {len(classes)}. "
-                "Use likelihood='softmax', or 'auto'."
+                f"y holds {len(classes)} classes, and likelihood='probit' of more than two is for "
+                f"method={' and '.join(map(repr, by_probit))} alone. Use likelihood='softmax', or "
+                "'auto'."
+            )
+        if several and self.likelihood == "logit":
+            raise ValueError(
+                f"likelihood='logit' is for two classes, and y holds {len(classes)}. Use "
+                "likelihood='softmax', or 'auto'."
             )
         return self
 
@@ -152,6 +163,8 @@ class FitSettings:
         """The likelihood as the user gave it, for these classes or for numbers."""
         if not isinstance(self.likelihood, str):
             return self.likelihood
+        if self.likelihood == "probit" and classes is not None and len(classes) > 2:
+            return MultinomialProbit(len(classes))
         if self.likelihood in LINKS:
             return Bernoulli(self.likelihood)
         return Gaussian(self.noise) if classes is None else Softmax(len(classes))

@@ -19,6 +19,9 @@ the best q the derivative for the kernel and Z is that of E_q log N(g|0, Q + I) 
 (Nickisch & Rasmussen 2008; O(M²) a row). `monte_carlo` averages eq. (mf_pred) over samples of g,
 each brought to M numbers once: O(M² + M·samples) a row, however many rows were learned from.
 
+Several classes have a g each, of which the largest names the class: truncated_cone.py has the same
+lines for them.
+
 Nothing is clipped: where the bound is bad (the paper's "Large" entries) it is reported as it is.
 
 | symbol | name here      | shape |
@@ -33,133 +36,39 @@ Cost: O(NM²) a Newton step (full: O(N³)).
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Bool, Float, Int
-from scipy.special import log_ndtr, ndtri_exp
+from jaxtyping import Array, Float, Int
 
-from ..numerics.linalg import precision_factor
-from ..numerics.normal import lower_tail
+from ..likelihoods import Likelihood
+from ..numerics.arrays import AnyArray
 from ..posterior import MixturePosterior
-from .features import FeatureCotangents, Features
 from .method import Evaluated, HeldByRows, Method, OverRows, without_jitter
 from .natural_gradient import rounding
+from .noisy_prior import DenseNoisyPrior, NoisyPrior
 from .priors import FullPrior
 from .sites import Sites
+from .truncated import AtZero, Cut, Truncated
+from .truncated_cone import WhereOneLeads
 
 _SMALLEST_STEP = 1e-6
+Predictor = Literal["gaussian", "monte_carlo"]
 
 
-@runtime_checkable
-class NoisyPrior(Protocol):
-    """g ~ N(0, Q + I), by what mean field needs of C = (Q + I)⁻¹."""
-
-    @property
-    def log_det(self) -> Float[Array, ""]:
-        """log|Q + I|."""
-        ...
-
-    @property
-    def own_precision(self) -> Float[Array, " N"]:
-        """C_nn."""
-        ...
-
-    @property
-    def slack(self) -> Float[Array, ""]:
-        """½ Σ κ."""
-        ...
-
-    def precision_times(self, x: Float[Array, " N"]) -> Float[Array, " N"]: ...
-
-    def newton_step(
-        self, D: Float[Array, " N"], residual: Float[Array, " N"]
-    ) -> Float[Array, " N"]: ...
-
-
-class LowRankNoisyPrior(NamedTuple):
-    """Q = A Aᵀ."""
-
-    features: Features
-    factor: Float[Array, "M M"]  # G = factorᵀ factor
-    log_det: Float[Array, ""]
-    own_precision: Float[Array, " N"]
-    slack: Float[Array, ""]
-
-    @classmethod
-    def of(cls, features: Features) -> "LowRankNoisyPrior":
-        A = features.explained
-        factor, log_det = precision_factor(jnp.eye(A.shape[1], dtype=A.dtype) + A.T @ A)
-        own_precision = 1.0 - jnp.sum(jnp.square(A @ factor.T), axis=1)
-        return cls(features, factor, log_det, own_precision, 0.5 * jnp.sum(features.unexplained))
-
-    def precision_times(self, x):
-        A = self.features.explained
-        return x - A @ (self.factor.T @ (self.factor @ (A.T @ x)))
-
-    def newton_step(self, D, residual):
-        """(C + D)⁻¹ x = E x + E A (I + Aᵀ(1 - E)A)⁻¹ Aᵀ E x, with E = 1/(1 + D)."""
-        A, E = self.features.explained, 1.0 / (1.0 + D)
-        identity = jnp.eye(A.shape[1], dtype=A.dtype)
-        factor, _ = precision_factor(identity + (A * (1.0 - E)[:, None]).T @ A)
-        scaled = E * residual
-        return scaled + E * (A @ (factor.T @ (factor @ (A.T @ scaled))))
-
-    def cotangents(self, mean, variance) -> FeatureCotangents:
-        """R A and -½, with C A = A G."""
-        A, G = self.features.explained, self.factor.T @ self.factor
-        pull = self.precision_times(mean)
-        CA = A @ G
-        scaled = variance[:, None] * CA
-        explained = jnp.outer(pull, A.T @ pull) + scaled - CA @ (A.T @ scaled) - CA
-        return FeatureCotangents(explained, jnp.full_like(mean, -0.5))
-
-
-class DenseNoisyPrior(NamedTuple):
-    """Q = K, κ = 0."""
-
-    precision: Float[Array, "N N"]  # C
-    log_det: Float[Array, ""]
-    own_precision: Float[Array, " N"]
-    slack: Float[Array, ""]
-
-    @classmethod
-    def of(cls, covariance: Float[Array, "N N"]) -> "DenseNoisyPrior":
-        identity = jnp.eye(covariance.shape[0], dtype=covariance.dtype)
-        inverse, log_det = precision_factor(covariance + identity)
-        C = inverse.T @ inverse
-        return cls(C, log_det, jnp.diagonal(C), jnp.zeros_like(log_det))
-
-    def precision_times(self, x):
-        return self.precision @ x
-
-    def newton_step(self, D, residual):
-        return cho_solve((jnp.linalg.cholesky(self.precision + jnp.diag(D)), True), residual)
-
-    def cotangent(self, mean, variance) -> Float[Array, "N N"]:
-        """½ R."""
-        C, pull = self.precision, self.precision @ mean
-        return 0.5 * (jnp.outer(pull, pull) + (C * variance) @ C - C)
-
-
-class Truncated(NamedTuple):
-    """The factors q(g_n) and the bound they give."""
-
-    centre: Float[Array, " N"]  # a
-    mean: Float[Array, " N"]  # ḡ
-    variance: Float[Array, " N"]  # σ̃² r
-    bound: Float[Array, ""]
-    step: Float[Array, " N"]  # Newton's, for a
-    solved: Bool[Array, ""]  # no further step would help
+def cut_off(likelihood: Likelihood, y: Float[Array, " N"]) -> Cut:
+    """What the labels say of g."""
+    if likelihood.n_latent == 1:
+        return AtZero(y)
+    return WhereOneLeads(jnp.arange(likelihood.n_latent)[:, None] == y)
 
 
 def solve_mean_field(
     prior: NoisyPrior,
-    y: Float[Array, " N"],
-    start: Float[Array, " N"],
+    cut: Cut,
+    start: Float[AnyArray, "*C N"],
     tolerance: Float[Array, ""],
     max_passes: Int[Array, ""] | int,
 ) -> Truncated:
@@ -178,64 +87,18 @@ def solve_mean_field(
         return improving(state) & (state.passes < max_passes)
 
     def advance(state: MeanFieldState) -> MeanFieldState:
-        new = look(prior, y, state.best.centre + state.length * state.best.step)
+        new = cut.look(prior, state.best.centre + state.length * state.best.step)
         gain = new.bound - state.best.bound
         accepted = gain > -rounding(state.best.bound)
         best = lax.cond(accepted, lambda: new, lambda: state.best)
         length = jnp.where(accepted, jnp.minimum(4.0 * state.length, 1.0), 0.25 * state.length)
         return MeanFieldState(best, length, jnp.where(accepted, gain, jnp.inf), state.passes + 1)
 
-    first = look(prior, y, start)
+    first = cut.look(prior, jnp.asarray(start))
     one = jnp.ones_like(first.bound)
     start_state = MeanFieldState(first, one, jnp.inf * one, jnp.asarray(0))
     last = lax.while_loop(unfinished, advance, start_state)
     return last.best._replace(solved=~improving(last))
-
-
-def look(prior: NoisyPrior, y: Float[Array, " N"], centre: Float[Array, " N"]) -> Truncated:
-    """(MF) at the given centres, and Newton's step from there."""
-    spread = 1.0 / prior.own_precision
-    sigma = jnp.sqrt(spread)
-    log_cdf, ratio, excess = lower_tail(y * centre / sigma)
-    mean = centre + y * sigma * ratio
-    kept = 1.0 - ratio * excess  # r
-    pull = prior.precision_times(mean)
-    bound = (
-        jnp.sum(log_cdf + 0.5 * jnp.log(spread) + 0.5 * jnp.square(ratio))
-        - 0.5 * mean @ pull
-        - 0.5 * prior.log_det
-        - prior.slack
-    )
-    D = (1.0 - kept) / (kept * spread)
-    step = prior.newton_step(D, y * ratio / sigma - pull) / kept
-    return Truncated(centre, mean, spread * kept, bound, step, jnp.asarray(False))
-
-
-# --- prediction -----------------------------------------------------------------------------------
-
-Predictor = Literal["gaussian", "monte_carlo"]
-_SAMPLES = 400
-
-
-class Factors(NamedTuple):
-    """q(g), and the map from g to the posterior's coordinates."""
-
-    centre: Float[Array, " N"]
-    sigma: Float[Array, " N"]
-    y: Float[Array, " N"]
-    from_g: Float[Array, "M N"]
-
-    def sampled_means(self) -> Float[np.ndarray, "S 1 M"]:
-        """The posterior's mean for samples of g, drawn by the inverse of each factor's cdf.
-
-        With z = y a/σ̃ and u uniform, yg/σ̃ = z - Φ⁻¹(u Φ(z)), in logarithms so that no tail is
-        ever empty.
-        """
-        centre, sigma, y, from_g = (np.asarray(part, np.float64) for part in self)
-        z = y * centre / sigma
-        log_uniform = -np.random.default_rng(0).exponential(size=(_SAMPLES, len(y)))
-        g = y * sigma * (z - ndtri_exp(log_uniform + log_ndtr(z)))
-        return (g @ from_g.T)[:, None].astype(self.centre.dtype)
 
 
 @dataclass(frozen=True)
@@ -244,6 +107,7 @@ class HoldsFactors(Method):
 
     # a step function seen through Gaussian noise
     likelihoods: ClassVar[tuple[str, ...] | None] = ("probit",)
+    several_latent = "largest_leads"
     optimizer = "scg"  # scaled conjugate gradients do better, section 3.1
     is_bound = True
     weights = "whole"
@@ -251,7 +115,13 @@ class HoldsFactors(Method):
     predictor: Predictor = "gaussian"
 
     def start(self, rows, n_latent=1):
-        return np.zeros_like(rows.y)
+        shape = (len(rows.y),) if n_latent == 1 else (n_latent, len(rows.y))
+        return np.zeros(shape, rows.y.dtype)
+
+    @staticmethod
+    def for_each(shared: Float[AnyArray, "1 M M"], mean: Float[AnyArray, "L M"]) -> np.ndarray:
+        """A copy for each function of what is the same for all."""
+        return np.repeat(np.asarray(shared), len(mean), axis=0)
 
 
 @dataclass(frozen=True)
@@ -263,23 +133,31 @@ class MeanField(HoldsFactors, OverRows):
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         full, pullback = FullPrior.over(kernel, rows.X)
         prior = DenseNoisyPrior.of(full.covariance)
-        found = solve_mean_field(prior, rows.y, memory, *budget)
-        regression = full.belief(Sites(jnp.ones_like(found.mean)[None], found.mean[None]))
+        cut = cut_off(likelihood, rows.y)
+        found = solve_mean_field(prior, cut, memory, *budget)
+        means = jnp.atleast_2d(found.mean)
+        regression = full.belief(Sites(jnp.ones_like(means[:1]), means[:1]))
         held = HeldByRows.of(regression.gaussian)
+        from_g = held.projection[0]
+        if len(means) > 1:
+            held = held._replace(mean=means @ from_g.T)
         sigma = 1.0 / jnp.sqrt(prior.own_precision)
         return Evaluated(
             found.bound,
-            pullback(prior.cotangent(found.mean, found.variance)),
+            pullback(cut.total(prior.cotangents, prior, found)),
             None,
             likelihood,
             found.centre,
-            (held, Factors(found.centre, sigma, rows.y, held.projection[0])),
+            (held, cut.factors(found.centre, sigma, from_g)),
             *without_jitter(found.bound),
             found.solved,
         )
 
     def posterior(self, kernel, Z, rows, held):
         regression, factors = held
+        regression = regression._replace(
+            projection=self.for_each(regression.projection, regression.mean)
+        )
         if self.predictor == "gaussian":
             return regression.posterior(kernel, rows)
         sampled = regression._replace(mean=factors.sampled_means())

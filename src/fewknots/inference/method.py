@@ -33,7 +33,7 @@ class Capabilities:
     chooses_rows: ClassVar[bool] = False  # is held by some of the rows, which it chooses itself
     stores_rows: ClassVar[bool] = False  # a fitted model holds rows as they are
     looks_up_neighbours: ClassVar[bool] = False  # each prediction has its own few rows
-    # for likelihoods of several latent functions, too: all, or those that are "shift_invariant"
+    # for likelihoods of several latent functions, too: all, or those that say so in this attribute
     several_latent: ClassVar[bool | str] = False
     has_q: ClassVar[bool] = False  # q(u) can be moved by any optimiser: jointly, by minibatches
     streams: ClassVar[bool] = False  # learns from rows that are read piece by piece

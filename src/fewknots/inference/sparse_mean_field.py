@@ -13,8 +13,9 @@ import jax.numpy as jnp
 
 from ..posterior import MixturePosterior
 from .features import project
-from .mean_field import Factors, HoldsFactors, LowRankNoisyPrior, solve_mean_field
+from .mean_field import HoldsFactors, cut_off, solve_mean_field
 from .method import Evaluated, HeldByPoints, OverPoints
+from .noisy_prior import LowRankNoisyPrior
 from .sites import WhitenedGaussian
 
 
@@ -27,11 +28,13 @@ class SparseMeanField(HoldsFactors, OverPoints):
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         features, pullback = project(kernel, Z, rows.X, jitter)
         prior = LowRankNoisyPrior.of(features)
-        found = solve_mean_field(prior, rows.y, memory, *budget)
-        d_kernel, d_points = pullback(prior.cotangents(found.mean, found.variance))
+        cut = cut_off(likelihood, rows.y)
+        found = solve_mean_field(prior, cut, memory, *budget)
+        d_kernel, d_points = pullback(cut.total(prior.cotangents, prior, found))
         # v given g is N(G Aᵀ g, G): regression on g with unit noise.
         from_g = prior.factor.T @ (prior.factor @ features.explained.T)
-        q = WhitenedGaussian((from_g @ found.mean)[None], prior.factor[None], -prior.log_det)
+        means = jnp.atleast_2d(found.mean)
+        q = WhitenedGaussian(means @ from_g.T, prior.factor[None], -prior.log_det)
         sigma = 1.0 / jnp.sqrt(prior.own_precision)
         return Evaluated(
             found.bound,
@@ -39,7 +42,7 @@ class SparseMeanField(HoldsFactors, OverPoints):
             d_points,
             likelihood,
             found.centre,
-            (HeldByPoints(features.whitener, q), Factors(found.centre, sigma, rows.y, from_g)),
+            (HeldByPoints(features.whitener, q), cut.factors(found.centre, sigma, from_g)),
             features.jitter,
             features.ok,
             found.solved,
@@ -47,7 +50,9 @@ class SparseMeanField(HoldsFactors, OverPoints):
 
     def posterior(self, kernel, Z, rows, held):
         regression, factors = held
+        q = regression.q._replace(factor=self.for_each(regression.q.factor, regression.q.mean))
+        regression = regression._replace(q=q)
         if self.predictor == "gaussian":
             return regression.posterior(kernel, Z)
-        sampled = regression.q._replace(mean=factors.sampled_means())
+        sampled = q._replace(mean=factors.sampled_means())
         return regression._replace(q=sampled).posterior(kernel, Z, MixturePosterior)

@@ -7,11 +7,13 @@ from ..numerics.fields import positive, setting
 from .base import Expectations, Likelihood, Pointwise, Tilted
 from .bernoulli import LINKS, Bernoulli
 from .gaussian import Gaussian
+from .multinomial_probit import MultinomialProbit
 from .softmax import Softmax
 
 LIKELIHOODS: dict[str, type[Likelihood]] = {
     "bernoulli": Bernoulli,
     "gaussian": Gaussian,
+    "multinomial_probit": MultinomialProbit,
     "softmax": Softmax,
 }
 
@@ -22,6 +24,7 @@ __all__ = [
     "Expectations",
     "Gaussian",
     "Likelihood",
+    "MultinomialProbit",
     "Pointwise",
     "Softmax",
     "Tilted",

@@ -17,6 +17,7 @@ function (L, N). Derivatives are for one function at a time, none is mixed.
 | Laplace, two_stage               | `at`                             | for these                 |
 | Laplace, if `shift_invariant`    | `at_free_shift`                  | for this                  |
 | EP, FITC-EP, IVM, rows held out  | `tilted`                         | for these                 |
+| mean field, of several functions | `largest_leads`                  | for these                 |
 | predictions of classes           | `log_probabilities`, `decision`  | with targets = "classes"  |
 | predictions of numbers           | `moments`, `quantiles`           | with targets = "numbers"  |
 """
@@ -81,6 +82,7 @@ class Likelihood:
     targets: ClassVar[Literal["classes", "numbers"]] = "numbers"
     any_scale: ClassVar[bool] = False  # y may be shifted and scaled, and f with it
     shift_invariant: ClassVar[bool] = False  # only differences of latent functions matter
+    largest_leads: ClassVar[bool] = False  # y is the largest function, each with unit noise
     roles: ClassVar[dict[str, Role]]
 
     def __init_subclass__(cls, **options: Any) -> None:

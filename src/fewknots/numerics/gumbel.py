@@ -39,7 +39,6 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -48,6 +47,7 @@ from jaxtyping import Array, Bool, Float
 from scipy import special
 
 from .precision import for_platform
+from .row_parts import in_row_parts
 
 _WIDE = 1.0  # the standard deviation above which F is computed in the second way
 _LARGEST_Z = 100.0  # e^{-100}: more makes no difference, and z⁴ must not overflow
@@ -221,25 +221,12 @@ def _summed(
     The rows, the last axis of all arrays, are taken some at a time: each part needs only as many
     steps as its own rows do.
     """
-    n_rows, size = mean.shape[1], for_platform(_ROWS_AT_ONCE)
-    everything = (start, given, mean, variance)
-    if n_rows <= size:
-        return _summed_at_once(add, tails, *everything)
-    n_parts = -(-n_rows // size)
+    size = for_platform(_ROWS_AT_ONCE)
 
-    def in_parts(column: Array) -> Array:
-        missing = n_parts * size - n_rows
-        column = jnp.pad(column, [(0, 0)] * (column.ndim - 1) + [(0, missing)])
-        return jnp.moveaxis(column.reshape(*column.shape[:-1], n_parts, size), -2, 0)
+    def at_once(*part: Any) -> Any:
+        return _summed_at_once(add, tails, *part)
 
-    def joined(parts: Array) -> Array:
-        parts = jnp.moveaxis(parts, 0, -2)
-        return parts.reshape(*parts.shape[:-2], n_parts * size)[..., :n_rows]
-
-    found = lax.map(
-        lambda part: _summed_at_once(add, tails, *part), jax.tree.map(in_parts, everything)
-    )
-    return jax.tree.map(joined, found)
+    return in_row_parts(at_once, mean.shape[1], size, start, given, mean, variance)
 
 
 def _summed_at_once(add, tails, start, given, mean, variance) -> Any:

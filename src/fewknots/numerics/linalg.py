@@ -170,3 +170,18 @@ def cholesky_pullback(
     lower = lower - 0.5 * jnp.diag(jnp.diagonal(lower))
     full = inverse.T @ lower @ inverse
     return 0.5 * (full + full.T)
+
+
+def inverse_of_each(matrices: Float[Array, "C C N"]) -> Float[Array, "C C N"]:
+    """The inverse of each of N small positive definite matrices, by sweeping one pivot at a time.
+
+    All rows at once, without LAPACK and its batches (see `one_batch_of_solves`).
+    """
+
+    def sweep(k: Array, left: Array) -> Array:
+        pivot, column = left[k, k], left[k]
+        share = column / pivot
+        swept = left - column[:, None] * share
+        return swept.at[k].set(share).at[:, k].set(share).at[k, k].set(-1.0 / pivot)
+
+    return -lax.fori_loop(0, len(matrices), sweep, matrices)

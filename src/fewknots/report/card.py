@@ -50,9 +50,11 @@ def scores_of_model(evidence: Evidence) -> dict[str, float | None]:
 
 
 def likelihood_in_a_word(classifier: Any) -> str:
-    """The link, as in "probit link"; "softmax" if every class has a latent function."""
-    several = classifier._likelihood.n_latent > 1
-    return "softmax" if several else f"{classifier._likelihood.link} link"
+    """The link, as in "probit link"; "softmax" or "probit" if every class has a function."""
+    likelihood = classifier._likelihood
+    if likelihood.n_latent == 1:
+        return f"{likelihood.link} link"
+    return "multinomial probit" if likelihood.largest_leads else "softmax"
 
 
 def _in_sentences(evidence: Evidence) -> list[str]:
@@ -168,9 +170,10 @@ def _numbers(evidence: Evidence) -> Markup:
 
 
 def _likelihood(classifier: Any) -> str:
-    if classifier._likelihood.n_latent == 1:
-        return f"Bernoulli, {classifier._likelihood.link} link"
-    return f"softmax of {classifier._likelihood.n_latent} latent functions"
+    likelihood = classifier._likelihood
+    if likelihood.n_latent == 1:
+        return f"Bernoulli, {likelihood.link} link"
+    return f"{likelihood_in_a_word(classifier)} of {likelihood.n_latent} latent functions"
 
 
 def _classes(evidence: Evidence) -> str:

@@ -150,7 +150,8 @@ def _latent(
     average = variance.mean(axis=1)
     if log_p.shape[1] == 2:
         return average, average
-    return average, deviation_of_probability(mean, variance, log_p.argmax(axis=1))
+    best, probit = log_p.argmax(axis=1), classifier._likelihood.largest_leads
+    return average, deviation_of_probability(mean, variance, best, probit)
 
 
 def _baseline(name: str, p: Any, shape: tuple[int, int]) -> np.ndarray:
