@@ -103,7 +103,8 @@ def test_moved_idle_points_are_not_rows_either(tmp_path, monkeypatch):
     X = np.concatenate([RNG.normal(size=(300, 2)), RNG.normal(size=(20, 2)) * 0.1 + 6.0])
     y = (np.sin(3 * X[:, 0]) + (X[:, 1] > 6) > 0).astype(int)
     start = np.full((12, 2), -3.0) + 0.01 * RNG.normal(size=(12, 2))
-    clf = GPClassifier(store_rows=False, inducing_points=start, max_iter=60, random_state=0)
+    given = {"inducing_points": start, "max_iter": 60, "random_state": 0, "warp": None}
+    clf = GPClassifier(store_rows=False, **given)
     clf.fit(X, y)
     assert sum(moves) > 0
     assert sum(on_rows) == 0

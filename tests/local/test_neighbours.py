@@ -114,7 +114,7 @@ def test_moving_warps_are_followed(n_features_for_a_tree, monkeypatch):
     X = X.astype(np.float32)
 
     def by_the_kernel(metric):
-        W = metric.coordinates(X)
+        W = metric.kernel.coordinates(X)
         return by_sorting(W, W[:50], metric.scale, 10)
 
     start, near, far = warped(0.5), warped(0.47, (1.1, 1.0, 1.0)), warped(0.2)

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the fit had not converged")
 
 
 def fitted(kernel, trainer="collapsed", **more):
-    settings = TRAINERS[trainer] | {"ard": False, "random_state": 0} | more
+    settings = TRAINERS[trainer] | {"ard": False, "random_state": 0, "warp": None} | more
     return GPClassifier(kernel=kernel, **settings).fit(X, Y)
 
 
