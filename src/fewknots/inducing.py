@@ -34,6 +34,7 @@ _MOST_CANDIDATES = 1000
 _COSTLY = 1e7  # multiplications in one round of k-means
 _FEW_ROUNDS = 10
 _SMALLEST_SHARE = 1e-6  # of the prior variance: a smaller residual is rounding
+_ROUNDED = 1e-5  # relative: so close a place is the row itself
 _DISPLACED = 0.05  # of the standard deviation of each input
 _WORTHWHILE = 2.0  # a move must promise this many times what it costs
 
@@ -94,11 +95,20 @@ def _inputs_at(
     W: Float[np.ndarray, "N D"],
     X: Float[np.ndarray, "N D"],
 ) -> Float[np.ndarray, "M D"]:
-    """Places among the coordinates W of the rows X as inputs: between the rows, as they were."""
+    """Places among the coordinates W of the rows X as inputs: between the rows, as they were.
+
+    A place that is a row, but for rounding, is that row: so that it is known as one afterwards
+    (`stored_rows_`).
+    """
     if W is X:
         return places
-    found = kernel.inputs_at(places.astype(np.float64))
-    return np.clip(found, X.min(axis=0), X.max(axis=0))
+    from sklearn.metrics import pairwise_distances_argmin_min  # here: as KMeans
+
+    found = np.clip(kernel.inputs_at(places.astype(np.float64)), X.min(axis=0), X.max(axis=0))
+    nearest, distance = pairwise_distances_argmin_min(places, W.astype(places.dtype))
+    is_row = distance <= _ROUNDED * (1.0 + np.linalg.norm(places, axis=1))
+    found[is_row] = X[nearest[is_row]]
+    return found
 
 
 def _kmeans(X, weights, n_inducing, rng):

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from fewknots import GPClassifier, GPRegressor, load
 from fewknots.files import container
 from fewknots.fitting.plan import competes
 from fewknots.fitting.start import n_rows_among
+from fewknots.kernels import Warp
 
 RNG = np.random.default_rng(0)
 METHODS_THAT_STORE = ("full_kl", "ep", "mean_field", "laplace", "ivm", "local")
@@ -78,6 +80,17 @@ def test_without_it_rows_are_there_and_counted(tmp_path):
     chosen = GPClassifier(random_state=0, **options).fit(X, y)
     assert chosen.stored_rows_ == 10
     assert load_again(chosen, tmp_path).stored_rows_ == 10
+
+
+def test_a_cluster_of_one_row_is_that_row_under_warps_too():
+    """The way into warped coordinates and back must not hide that a point is a row."""
+    X = np.exp(2.0 * np.random.default_rng(1).normal(size=(40, 2)))
+    y = (X[:, 0] > 1.0).astype(int)
+    options = {"n_inducing": 32, "learn_inducing": False, "max_iter": 2, "random_state": 0}
+    with pytest.warns(ConvergenceWarning):
+        clf = GPClassifier(method="sparse_kl", **options).fit(X, y)
+    assert isinstance(clf.kernel_, Warp)
+    assert clf.stored_rows_ >= 24  # 32 clusters of 40 rows
 
 
 def load_again(model, folder):
