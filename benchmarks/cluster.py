@@ -239,7 +239,12 @@ def rounds(args):
         X, y, M = load()
         began = time.perf_counter()
         clf = GPClassifier(
-            n_inducing=M, optimizer="rounds", random_state=0, max_time=args.seconds
+            "rbf",
+            warp=None,
+            n_inducing=M,
+            optimizer="rounds",
+            random_state=0,
+            max_time=args.seconds,
         ).fit(X, y)
         seconds, bounds = time.perf_counter() - began, clf.history_["bound"] / len(X)
         cells = [f"{bounds[r - 1]:9.5f}" if r <= len(bounds) else 9 * " " for r in ROUNDS]

@@ -35,7 +35,7 @@ def ours(data, n_inducing, seconds):
     X, y, X_test, y_test = data
     start = time.perf_counter()
     clf = GPClassifier(
-        ard=False, n_inducing=n_inducing, max_time=seconds, tol=0.0, standardize=False,
+        "rbf", warp=None, ard=False, n_inducing=n_inducing, max_time=seconds, tol=0.0, standardize=False,
         random_state=0, method="sparse_kl", optimizer="natural_gradient",
     ).fit(X, y)  # fmt: skip
     took = time.perf_counter() - start
@@ -49,7 +49,7 @@ def among_neighbours(data, kernel, n_neighbors, seconds):
     X, y, X_test, y_test = data
     start = time.perf_counter()
     clf = GPClassifier(
-        kernel, method="local", n_neighbors=n_neighbors, ard=False, max_time=seconds,
+        kernel, warp=None, method="local", n_neighbors=n_neighbors, ard=False, max_time=seconds,
         standardize=False, random_state=0,
     ).fit(X, y)  # fmt: skip
     took = time.perf_counter() - start

@@ -28,7 +28,12 @@ def measured(n_classes, n_inducing):
     noisy = X + 0.2 * rng.normal(size=X.shape)
     y = np.argmin(np.square(noisy[:, None] - centres).sum(axis=2), axis=1)
     clf = GPClassifier(
-        method="sparse_kl", optimizer="natural_gradient", n_inducing=n_inducing, random_state=0
+        "rbf",
+        warp=None,
+        method="sparse_kl",
+        optimizer="natural_gradient",
+        n_inducing=n_inducing,
+        random_state=0,
     )
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     moments = []

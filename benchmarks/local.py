@@ -56,7 +56,7 @@ def scores(log_p: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 
 
 def fit(task: Task, k: int | str, **more) -> GPClassifier:
-    clf = GPClassifier(method="local", n_neighbors=k, random_state=0, **more)
+    clf = GPClassifier("rbf", warp=None, method="local", n_neighbors=k, random_state=0, **more)
     started = time.perf_counter()
     clf.fit(task.X, task.y)
     took = time.perf_counter() - started
@@ -97,7 +97,8 @@ def local_curve(task: Task, steps: int) -> list[tuple[float, float]]:
         points.append((seconds, scores(progress.model().predict_log_proba(X), y)[0]))
         idle[0] += time.perf_counter() - began
 
-    clf = GPClassifier(method="local", max_iter=steps, tol=0.0, random_state=0, callback=note)
+    common = {"warp": None, "method": "local", "tol": 0.0, "random_state": 0}
+    clf = GPClassifier("rbf", max_iter=steps, callback=note, **common)
     started = time.perf_counter()
     clf.fit(task.X, task.y)
     seconds = _IMPORTED + time.perf_counter() - started - idle[0]

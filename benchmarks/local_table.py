@@ -116,7 +116,9 @@ def results(method: str, data, options) -> tuple:
     if method == "trend":
         return measured(OverTrend(**common), *data)
     more = json.loads(options.options) if method == "local" else {}
-    return measured(GPClassifier(**({"kernel": "rbf", "method": method} | common | more)), *data)
+    return measured(
+        GPClassifier(**({"kernel": "rbf", "warp": None, "method": method} | common | more)), *data
+    )
 
 
 def main() -> None:

@@ -52,7 +52,7 @@ def scored(folder, name, number, method, **arguments):
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf = GPClassifier("rbf", method=method, random_state=0, **arguments).fit(X, y)
+        clf = GPClassifier("rbf", warp=None, method=method, random_state=0, **arguments).fit(X, y)
     seconds = time.perf_counter() - started
     log_p = clf.predict_log_proba(X_test)
     nlp = -log_p[np.arange(len(y_test)), y_test].mean()

@@ -165,7 +165,8 @@ def compared(name: str, folder: Path, options) -> Iterator[str]:
     X, y, X_test, y_test = load(name, folder)
     rng = np.random.default_rng(0)
     some = rng.permutation(len(y_test))[: options.queries]
-    clf = GPClassifier("matern32", method="local", max_iter=options.steps, random_state=0)
+    common = {"warp": None, "method": "local", "random_state": 0}
+    clf = GPClassifier("matern32", max_iter=options.steps, **common)
     clf.fit(X, y)
     posterior = clf.posterior_
     k = posterior.n_neighbors

@@ -55,6 +55,7 @@ def main() -> None:
     marks = []
     clf = GPClassifier(
         task.kernel,
+        warp=None,
         n_inducing=options.inducing,
         max_iter=400,
         random_state=0,

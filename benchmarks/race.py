@@ -101,6 +101,7 @@ def fewknots(task: Task, inducing: int, seconds: float, **arguments) -> tuple[GP
 
     clf = GPClassifier(
         task.kernel,
+        warp=None,
         n_inducing=inducing,
         ard=task.ard,
         standardize=task.standardize,

@@ -27,6 +27,8 @@ def rows(count: int) -> tuple[np.ndarray, np.ndarray]:
 def seconds_a_pass(n_rows: int = 100_000, inducing: int = 200, batch: int = 1024) -> float:
     marks = []
     GPClassifier(
+        "rbf",
+        warp=None,
         n_inducing=inducing,
         inducing_init="random",
         batch_size=batch,

@@ -49,6 +49,8 @@ def child(options) -> None:
 
     marks = []
     clf = GPClassifier(
+        "rbf",
+        warp=None,
         n_inducing=options.inducing,
         max_iter=STEPS,
         tol=0.0,
