@@ -35,8 +35,8 @@ def ours(data, n_inducing, seconds):
     X, y, X_test, y_test = data
     start = time.perf_counter()
     clf = GPClassifier(
-        "rbf", warp=None, ard=False, n_inducing=n_inducing, max_time=seconds, tol=0.0, standardize=False,
-        random_state=0, method="sparse_kl", optimizer="natural_gradient",
+        "rbf", warp=None, ard=False, n_inducing=n_inducing, max_time=seconds, tol=0.0,
+        standardize=False, random_state=0, method="sparse_kl", optimizer="natural_gradient",
     ).fit(X, y)  # fmt: skip
     took = time.perf_counter() - start
     accuracy, nlp = scores(clf.predict_log_proba(X_test), y_test)

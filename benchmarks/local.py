@@ -56,7 +56,9 @@ def scores(log_p: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 
 
 def fit(task: Task, k: int | str, **more) -> GPClassifier:
-    clf = GPClassifier("rbf", warp=None, method="local", n_neighbors=k, random_state=0, **more)
+    clf = GPClassifier(
+        **{"kernel": "rbf", "warp": None, "method": "local"} | more, n_neighbors=k, random_state=0
+    )
     started = time.perf_counter()
     clf.fit(task.X, task.y)
     took = time.perf_counter() - started
