@@ -91,12 +91,16 @@ def test_five_relevant_inputs_of_a_hundred():
 
 
 def test_noise_stays_near_the_base_rate():
-    rng = np.random.default_rng(6)
-    X, y = rng.normal(size=(1200, 10)), (rng.random(1200) < 0.2).astype(int)
-    X, y, X_test, y_test = halves(X, y, 200)
-    share = np.mean(y_test)
-    base = -share * np.log(share) - (1.0 - share) * np.log(1.0 - share)
-    assert nlp(GPClassifier(**QUICK).fit(X, y), X_test, y_test) < base + 0.02
+    """In the mean of a few tables, as one of 200 rows can look as if there were something."""
+    above = []
+    for seed in range(4):
+        rng = np.random.default_rng([6, seed])
+        X, y = rng.normal(size=(1200, 10)), (rng.random(1200) < 0.2).astype(int)
+        X, y, X_test, y_test = halves(X, y, 200)
+        share = np.mean(y_test)
+        base = -share * np.log(share) - (1.0 - share) * np.log(1.0 - share)
+        above.append(nlp(GPClassifier(**QUICK).fit(X, y), X_test, y_test) - base)
+    assert np.mean(above) < 0.015
 
 
 def test_a_straight_line_from_few_rows():
