@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 import fewknots
@@ -78,26 +78,29 @@ def test_a_fast_wave_of_numbers():
 
 
 def test_five_relevant_inputs_of_a_hundred():
-    """As good as logistic regression with its penalty cross-validated."""
+    """As good as logistic regression with the penalty that is best for the test rows."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(2200, 100))
     log_odds = X[:, :5] @ [1.5, -1.0, 1.0, 0.7, -0.7]
     y = (rng.random(2200) < 1.0 / (1.0 + np.exp(-log_odds))).astype(int)
     X, y, X_test, y_test = halves(X, y, 200)
-    penalties = np.logspace(-4, 1, 8)
-    logistic = LogisticRegressionCV(Cs=penalties, cv=5, scoring="neg_log_loss", max_iter=1000)
-    theirs = nlp(logistic.fit(X, y), X_test, y_test)
+    rivals = [LogisticRegression(C=C, max_iter=1000).fit(X, y) for C in 10.0 ** np.arange(-4, 1)]
+    theirs = min(nlp(rival, X_test, y_test) for rival in rivals)
     assert theirs < 0.66
     assert nlp(GPClassifier(**QUICK).fit(X, y), X_test, y_test) < theirs + 0.01
 
 
 def test_noise_stays_near_the_base_rate():
-    rng = np.random.default_rng(6)
-    X, y = rng.normal(size=(1200, 10)), (rng.random(1200) < 0.2).astype(int)
-    X, y, X_test, y_test = halves(X, y, 200)
-    share = np.mean(y_test)
-    base = -share * np.log(share) - (1.0 - share) * np.log(1.0 - share)
-    assert nlp(GPClassifier(**QUICK).fit(X, y), X_test, y_test) < base + 0.02
+    """In the mean of a few tables, as one of 200 rows can look as if there were something."""
+    above = []
+    for seed in range(4):
+        rng = np.random.default_rng([6, seed])
+        X, y = rng.normal(size=(1200, 10)), (rng.random(1200) < 0.2).astype(int)
+        X, y, X_test, y_test = halves(X, y, 200)
+        share = np.mean(y_test)
+        base = -share * np.log(share) - (1.0 - share) * np.log(1.0 - share)
+        above.append(nlp(GPClassifier(**QUICK).fit(X, y), X_test, y_test) - base)
+    assert np.mean(above) < 0.015
 
 
 def test_a_straight_line_from_few_rows():
