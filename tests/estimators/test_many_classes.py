@@ -312,8 +312,9 @@ class TestMeanField:
         np.testing.assert_allclose(
             sampled.predict_proba(X), gaussian.predict_proba(X), atol=0.1, rtol=0.0
         )
-        for one, other in zip(sampled.predict_latent(X), gaussian.predict_latent(X), strict=True):
-            assert np.abs(one - other).max() < 1.0
+        (mean, variance), (other, least) = sampled.predict_latent(X), gaussian.predict_latent(X)
+        np.testing.assert_allclose(mean, other, atol=0.3)
+        assert np.all(variance > 0.9 * least)  # that of g is counted, too
 
     def test_names_of_classes_do_not_matter(self):
         X, y = rows(60)
