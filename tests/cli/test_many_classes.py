@@ -165,7 +165,11 @@ def numbers_as_labels(count, n_rows):
         (["a"] * 30, [], "column 'y' is 'a' in every row that counts"),
         (numbers_as_labels(10_000, 10_000), [], "more than 1,000 classes. Is the target a number?"),
         (["a", "b", "c"] * 10, ["--positive", "a"], "--positive names one of two labels, but"),
-        (["a", "b", "c"] * 10, ["--likelihood", "probit"], "is for two classes, and y holds 3"),
+        (
+            ["a", "b", "c"] * 10,
+            ["--likelihood", "probit"],
+            "y holds 3 classes, and likelihood='probit' of more than two",
+        ),
         (["a", "b", "c"] * 10, ["--method", "ep"], "method='ep' is for two classes"),
     ],
 )

@@ -310,9 +310,9 @@ assert grown < 7 * rows, f"{grown} MiB for {rows} MiB a column"
     assert done.returncode == 0, done.stderr
 
 
-def test_banana_with_default_settings():
+def test_banana_with_the_settings_of_the_readme():
     X, y, X_test, y_test = ida_split("banana")
-    clf = GPClassifier(n_inducing=16, random_state=0).fit(X, y)
+    clf = GPClassifier("rbf", warp=None, n_inducing=16, random_state=0).fit(X, y)
     log_prob = clf.predict_log_proba(X_test)[np.arange(len(y_test)), y_test]
     assert -log_prob.mean() <= 0.255
     assert np.mean(clf.predict(X_test) != y_test) <= 0.12

@@ -26,7 +26,8 @@ def rows(n=150, seed=0):
 
 
 def quick(**arguments):
-    settings = {"kernel": "rbf", "n_inducing": 12, "tol": 1e-3, "random_state": 0}
+    settings = {"kernel": "rbf", "warp": None, "n_inducing": 12, "tol": 1e-3}
+    settings["random_state"] = 0
     return GPClassifier(**settings | arguments)
 
 
@@ -363,7 +364,7 @@ def test_methods_compete():
     X, y = rows(500)
     with small_contests(fewest_rows=400):
         clf = GPClassifier(random_state=0, tol=0.02).fit(X, y)
-    assert set(clf.contest_) == {"local", "sparse_kl"}
+    assert {"local", "sparse_kl"} <= set(clf.contest_)
     assert clf.contest_[clf.method_] == min(clf.contest_.values())
     assert clf.score(X, y) > 0.8
 

@@ -15,16 +15,19 @@ N = 240
 LATENT = RNG.normal(size=(N, 3))
 Y = np.where(np.sin(2.0 * LATENT[:, 0]) + LATENT[:, 1] + 0.3 * RNG.normal(size=N) > 0, "a", "b")
 SKEWED = np.exp(1.5 * LATENT) * [1.0, 1e6, 1e-3]
-SPARSE = {"method": "sparse_kl", "n_inducing": 12, "random_state": 0}
+SPARSE = {"kernel": "rbf", "method": "sparse_kl", "n_inducing": 12, "random_state": 0}
 TRAINERS = {
-    "full": {"method": "full_kl"},
+    "full": {"kernel": "rbf", "method": "full_kl"},
     "collapsed": SPARSE | {"max_iter": 60},
     "scg": SPARSE | {"optimizer": "scg", "max_iter": 30},
     "joint": SPARSE | {"optimizer": "lbfgs", "max_iter": 60},
     "natural_gradient": SPARSE | {"optimizer": "natural_gradient", "max_iter": 100},
     "adam": SPARSE | {"optimizer": "adam", "max_iter": 100},
     "rounds": SPARSE | {"optimizer": "rounds", "max_iter": 8},
-    "local": {"method": "local", "n_neighbors": 20, "max_iter": 40, "random_state": 0},
+    "local": {
+        **{"kernel": "rbf", "method": "local", "n_neighbors": 20},
+        **{"max_iter": 40, "random_state": 0},
+    },
 }
 pytestmark = pytest.mark.filterwarnings("ignore:the fit had not converged")
 

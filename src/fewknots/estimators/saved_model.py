@@ -117,7 +117,8 @@ def restored(
         raise ModelFileError(f"its device is {shown(estimator.device)}.")
     n_features = value_of(header, "n_features", int)
     if (names := header["feature_names"]) is not None:
-        if len(names) != n_features or not all(isinstance(name, str) for name in names):
+        is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not is_list or len(names) != n_features:
             raise ModelFileError(f"its feature names are not {n_features} texts.")
         names = np.array(names, dtype=object)
     columns = _restored_columns(header, n_features)

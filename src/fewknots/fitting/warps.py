@@ -1,9 +1,11 @@
 r"""Which inputs are warped, the units they are warped in, and where learning starts.
 
-`warp="auto"` warps what has values enough to show a shape. An input with fewer than ten distinct
-values (a level's 0 and 1, a grade from 1 to 5) stays as it is, and so does one of which a part of
-the kernel needs the values as they are: a period is one in the user's units. Nothing is warped
-where nothing is to be learned, or where the user wants no standardising.
+`warp="auto"` warps inputs with long tails: those that look more like a normal variable with a power
+below 1 on one of their sides. All others stay as they are: their slopes would be parameters for
+few rows to overfit, of which the evidence has no need. So does an input with fewer than ten
+distinct values (a level's 0 and 1, a grade from 1 to 5), and one of which a part of the kernel
+needs the values as they are: a period is one in the user's units. Nothing is warped where nothing
+is to be learned, or where the user wants no standardising.
 
 A warped input is measured from its median in robust standard deviations (data/quantiles.py), all
 others from their mean as without warps. The slopes start where the warped input looks most like a
@@ -35,11 +37,12 @@ from .settings import FitSettings
 _SOME_ROWS = 5000
 _LEAST_VALUES = 10
 _LEVELS = np.arange(1, 100) / 100.0
-_POWERS = (1.0, 0.75, 1.5, 0.5, 0.25, 2.0, 0.0, -0.5, -1.0, -2.0)  # the first of equals is taken
+_POWERS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.5, -1.0, -2.0)  # the first of equals is taken
 _SPREAD = 0.25
 _LOWEST_POWER, _HIGHEST_POWER = -4.0, 3.0
 _FAR, _FARTHEST = 30.0, 1e6  # that a row of the fit may be from zero, warped: at first, and ever
-_WORTH_A_WARP = 1e-3  # of correlation: below, an input starts as it is
+# Of correlation; below, an input starts as it is. Chance gives a normal variable's rows the second.
+_WORTH_A_WARP, _TIMES_ROWS = 1e-3, 2.0
 
 
 class Shape(NamedTuple):
@@ -73,12 +76,17 @@ def warped_units(
         return standardiser, None
     rows = _some_rows(source, encode)
     many = has_many_values(rows.X[:, candidates], rows.weights, _LEAST_VALUES)
-    columns = [column for column, is_so in zip(candidates, many, strict=True) if is_so]
-    if not columns:
+    columns = np.array(candidates)[many]
+    if not len(columns):
         return standardiser, None
     centre, scale = centre_and_scale(rows.X[:, columns], rows.weights)
-    standardiser = standardiser.with_columns(columns, centre, scale)
-    return standardiser, _shape(columns, standardiser, rows)
+    below, above = starting_powers((rows.X[:, columns] - centre) / scale, rows.weights)
+    long = (below < 1.0) | (above < 1.0)
+    if not long.any():
+        return standardiser, None
+    chosen = columns[long].tolist()
+    standardiser = standardiser.with_columns(chosen, centre[long], scale[long])
+    return standardiser, _shape(chosen, standardiser, rows)
 
 
 def shape_as_before(
@@ -152,7 +160,7 @@ def starting_powers(
     normal = ndtri(_LEVELS) / np.linalg.norm(ndtri(_LEVELS))
     # a power changes one side and leaves the other: each side is made once
     sides = {power: _warped(q, power) for power in _POWERS}
-    best = _correlation(sides[1.0], normal) + _WORTH_A_WARP
+    best = _correlation(sides[1.0], normal) + _WORTH_A_WARP + _TIMES_ROWS / len(T)
     below, above = np.ones(T.shape[1]), np.ones(T.shape[1])
     for one in _POWERS:
         for other in _POWERS:
