@@ -24,7 +24,7 @@ N = 120
 
 
 def quick(**arguments):
-    return GPClassifier(n_inducing=10, learn_kernel=False, random_state=0, **arguments)
+    return GPClassifier("rbf", n_inducing=10, learn_kernel=False, random_state=0, **arguments)
 
 
 @pytest.fixture(scope="module")
