@@ -133,9 +133,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         Bring every input to mean 0 and standard deviation 1 first (with the training rows'
         values, at prediction too).
     warp : "auto" or None, default "auto"
-        "auto": each input with ten distinct values or more goes through a monotone map before the
-        kernel sees it, which is learned with the kernel: long tails become short, skewed inputs
-        symmetric. It is then measured from its median in robust standard deviations, and the
+        "auto": each input with a long tail goes through a monotone map before the kernel sees it,
+        which is learned with the kernel: long tails become short, skewed inputs symmetric. It is
+        then measured from its median in robust standard deviations, and the
         kernel's parameters are in units of the mapped inputs (docs/warps.md). Not with
         standardize=False or learn_kernel=False, nor for inputs of a periodic kernel. None: inputs
         as they are.
