@@ -26,7 +26,7 @@ from ..data.tables import check_magnitude, check_names, is_table, only_numbers, 
 from ..exceptions import InterruptedFitWarning, warn
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
-from ..fitting.settings import FITTED_METHODS, FitSettings, number, one_of
+from ..fitting.settings import FitSettings, fitted_methods, number, one_of
 from ..inference.method import Capabilities
 from ..numerics.precision import DEVICES, on_device
 from ..progress import Progress
@@ -290,7 +290,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     @property
     def _method(self) -> type[Capabilities]:
         """What the method of the last fit says of itself."""
-        return FITTED_METHODS[self._learns][self.method_]
+        return fitted_methods(self._learns)[self.method_]
 
     # --- using it -----------------------------------------------------------------------------
 

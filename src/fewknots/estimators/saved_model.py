@@ -32,7 +32,7 @@ from ..files.header_values import (
 )
 from ..files.model_format import checked_array
 from ..fitting.job import FittedModel
-from ..fitting.settings import FITTED_METHODS, METHODS
+from ..fitting.settings import METHODS, fitted_methods
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..local.model import RULES
@@ -132,7 +132,7 @@ def restored(
     check_fitted(kernel, n_features)
     training = header["training"]
     method = value_of(training, "method", str)
-    named("method", method, FITTED_METHODS[cls._learns])
+    named("method", method, fitted_methods(cls._learns))
     members = header.get("combination")  # not in files from before there were any
     dtype = arrays["posterior.points" if members is None else "posterior.0.points"].dtype
     if dtype not in (np.float32, np.float64):

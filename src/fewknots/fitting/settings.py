@@ -54,11 +54,6 @@ REGRESSION: dict[str, type[AnyMethod]] = {
     "sparse_kl": SparseKL,
 }
 METHODS = {"classes": CLASSIFICATION, "numbers": REGRESSION}  # by what is learned
-# What `method_` can be after a fit: a contest may end in a combination.
-FITTED_METHODS: dict[str, dict[str, type[Capabilities]]] = {
-    "classes": {**CLASSIFICATION, Combined.name: Combined},
-    "numbers": {**REGRESSION},
-}
 ROUNDS = "rounds"
 # What moves kernel and inducing points in full batch, the method's own solver inside.
 FULL_BATCH: dict[str, lbfgsb.Maximise] = {"collapsed": lbfgsb.maximise, "scg": scg.maximise}
@@ -67,6 +62,12 @@ _SWITCHES = (
     *("ard", "learn_kernel", "learn_inducing", "store_rows", "standardize"),
     *("resume", "warm_start", "learn_noise"),
 )
+
+
+def fitted_methods(targets: str) -> dict[str, type[Capabilities]]:
+    """What `method_` can be after a fit: a contest of classes may end in a combination."""
+    combined = {Combined.name: Combined} if targets == "classes" else {}
+    return {**METHODS[targets], **combined}
 
 
 def optimizers() -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from ..training.steps import Naturals, prior_base
 from ..training.stochastic import Start
 from .first_lengthscales import Found, screened
 from .job import FittedModel, Job
-from .settings import FITTED_METHODS, AnyMethod, FitSettings
+from .settings import AnyMethod, FitSettings, fitted_methods
 
 _FEW_ROWS = 20_000
 _ENOUGH_ROWS = 10_000  # to see how far each input spreads
@@ -58,7 +58,7 @@ def check_warm_method(warm: FittedModel, method: AnyMethod, n_latent: int) -> No
             "anew."
         )
     if (
-        FITTED_METHODS["classes"][warm.method].looks_up_neighbours
+        fitted_methods("classes")[warm.method].looks_up_neighbours
         and not method.looks_up_neighbours
     ):
         raise ValueError(
