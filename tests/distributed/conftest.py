@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker("cluster")
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="package")
 def small_samples():
     """So that 900 rows are many, and a fit is one of several rounds."""
     from fewknots.fitting import in_steps
@@ -101,7 +101,7 @@ def cluster(compiled):
     return started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def in_memory(small_samples):
     """The fit that every cluster must arrive at."""
     from fewknots import GPClassifier

@@ -76,13 +76,20 @@ def test_every_kind_of_column(model, dtype, tmp_path):
     assert labels.tolist() == np.where(wanted[:, 1] > wanted[:, 0], "yes", "no").tolist()
 
 
-@pytest.mark.parametrize("dtype", TOLERANCE)
-def test_three_classes(model, dtype, tmp_path):
+@pytest.fixture(scope="module")
+def three_carriers(model):
+    """A classifier of encoded rows, and these rows."""
     table = with_gaps()
     X = model.recipe.encode(arrow_table(table), Place("the table"))
     carrier = table["carrier"].where(table["carrier"].isin(["AA", "DL"]), "other")
     options = {"n_inducing": 15, "learn_inducing": False, "tol": 1e-2, "random_state": 0}
-    classifier = GPClassifier(**options).fit(X, carrier)
+    return GPClassifier(**options).fit(X, carrier), X
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_three_classes(model, three_carriers, dtype, tmp_path):
+    classifier, X = three_carriers
+    table = with_gaps()
     to_onnx(classifier, tmp_path / "m.onnx", dtype=dtype, recipe=model.recipe)
     session = onnxruntime.InferenceSession(tmp_path / "m.onnx", providers=["CPUExecutionProvider"])
     found, labels = session.run(["probabilities", "label"], inputs(model, table))

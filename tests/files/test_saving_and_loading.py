@@ -70,7 +70,7 @@ _kernels = st.recursive(
         },
     ),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_saved_means_loaded(kernel, arguments, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "m.fewknots"
     clf = GPClassifier(kernel, learn_kernel=False, **arguments)

@@ -39,6 +39,11 @@ def evaluated(kernel, likelihood, y, weights=WEIGHTS):
     return Laplace().evaluate(kernel, None, likelihood, rows, start, jnp.asarray(0.0), budget)
 
 
+@jax.jit
+def log_probabilities(likelihood, mean, spread):
+    return likelihood.log_probabilities(mean, spread)
+
+
 def posterior(found, kernel=KERNEL, weights=WEIGHTS):
     rows = Rows(X, CODES, weights)
     return Laplace().posterior(kernel, None, rows, jax.tree.map(np.asarray, found.held))
@@ -131,8 +136,8 @@ def test_two_classes_are_the_logit_of_twice_the_variance():
     spread = covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]
     np.testing.assert_allclose(spread, variance[0], atol=1e-8)
     np.testing.assert_allclose(
-        Softmax(2).log_probabilities(jnp.asarray(mean), jnp.asarray(covariance)),
-        Bernoulli("logit").log_probabilities(jnp.asarray(difference), jnp.asarray(variance)),
+        log_probabilities(Softmax(2), mean, covariance),
+        log_probabilities(Bernoulli("logit"), difference, variance),
         atol=1e-8,
     )
 
@@ -141,6 +146,5 @@ def test_without_information_all_classes_are_equal():
     flat = RBF(KERNEL.lengthscale, np.array(1e-12))
     found = evaluated(flat, Softmax(C), CODES)
     assert float(found.evidence) == pytest.approx(-WEIGHTS.sum() * np.log(C), abs=1e-8)
-    at = map(jnp.asarray, posterior(found, flat).mapped(with_covariance, WHERE))
-    log_p = Softmax(C).log_probabilities(*at)
+    log_p = log_probabilities(Softmax(C), *posterior(found, flat).mapped(with_covariance, WHERE))
     np.testing.assert_allclose(log_p, -np.log(C), atol=1e-8)

@@ -32,6 +32,18 @@ def model(mean, variance=3.0):
     return LocalModel(kernel, np.asarray(mean, float), np.asarray(1.3))
 
 
+@jax.jit
+def objective(f, Y, weights, inverse, mean):
+    """The negative log of the posterior of all latent values, but for a constant."""
+    f = f.reshape(Y.shape)
+    log_prob = jnp.sum(weights * (jnp.sum(Y * f, axis=1) - logsumexp(f, axis=1)))
+    u = f - mean
+    return -log_prob + 0.5 * jnp.sum(u * (inverse @ u))
+
+
+slope_of, curvature_of = jax.jit(jax.grad(objective)), jax.jit(jax.hessian(objective))
+
+
 def brute_force(of, held, x):
     """Mode, covariance of f at a query: dense matrices of all rows and classes."""
     C = len(of.mean)
@@ -40,19 +52,13 @@ def brute_force(of, held, x):
     inverse = np.linalg.inv(K + 1e-12 * np.eye(N))
     Y = np.eye(C)[held.y.astype(int)]
 
-    def objective(f):
-        f = f.reshape(N, C)
-        log_prob = jnp.sum(held.weights * (jnp.sum(Y * f, axis=1) - logsumexp(f, axis=1)))
-        u = f - of.mean
-        return -log_prob + 0.5 * jnp.sum(u * (inverse @ u))
-
-    gradient, hessian = jax.jit(jax.grad(objective)), jax.jit(jax.hessian(objective))
-    f = minimize(objective, np.tile(of.mean, N), jac=gradient, tol=1e-12).x
+    given = Y, held.weights, inverse, of.mean
+    f = minimize(objective, np.tile(of.mean, N), given, jac=slope_of, tol=1e-12).x
     for _ in range(5):
-        f = f - np.linalg.solve(hessian(f), gradient(f))
+        f = f - np.linalg.solve(curvature_of(f, *given), slope_of(f, *given))
     cross = np.kron(k[:, None], np.eye(C))  # (row, class) to class
     prior = np.kron(K, np.eye(C))
-    W = np.asarray(hessian(f)) - np.kron(inverse, np.eye(C))
+    W = np.asarray(curvature_of(f, *given)) - np.kron(inverse, np.eye(C))
     reach = np.linalg.solve(np.eye(N * C) + W @ prior, W @ cross)
     own = float(of.kernel.diagonal(x[None])[0])
     slope = inverse @ (f.reshape(N, C) - of.mean)

@@ -6,15 +6,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fewknots.numerics.linalg import (
-    LADDER_RUNGS,
-    cholesky_pullback,
-    cholesky_with_ladder,
-    lower_inverse,
-    precision_factor,
-)
+from fewknots.numerics import linalg
+from fewknots.numerics.linalg import LADDER_RUNGS, cholesky_pullback
 
 from ..waiting import HANGS
+
+# Compiled whole, as a fit has them.
+cholesky_with_ladder = jax.jit(linalg.cholesky_with_ladder)
+lower_inverse = jax.jit(linalg.lower_inverse)
+precision_factor = jax.jit(linalg.precision_factor)
 
 
 def spd(n, seed=0):

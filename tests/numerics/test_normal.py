@@ -1,9 +1,13 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import erfcx as scipy_erfcx
 from scipy.special import log_ndtr
 
-from fewknots.numerics.normal import erfcx, lower_tail
+from fewknots.numerics import normal
+
+# Compiled whole, as a fit has them.
+erfcx, lower_tail = jax.jit(normal.erfcx), jax.jit(normal.lower_tail)
 
 
 def test_erfcx(float64):
