@@ -40,7 +40,7 @@ def fitted(arguments, warm=None):
         {},
         {"method": "laplace", "n_inducing": "auto"},
         {"optimizer": "natural_gradient"},
-        {"optimizer": "rounds", "max_iter": 3, "warp": None},
+        {"kernel": "rbf", "optimizer": "rounds", "max_iter": 3, "warp": None},
         {"method": "local", "n_inducing": "auto", "n_neighbors": 10},
     ],
 )

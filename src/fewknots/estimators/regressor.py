@@ -34,8 +34,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     kernel, ard, n_inducing, inducing_points, inducing_init, learn_kernel, learn_inducing,
     store_rows, optimizer, batch_size, max_iter, max_time, tol, validation_fraction, checkpoint,
     resume, warp, jitter, dtype, device, random_state, verbose, callback :
-        as in `GPClassifier`, but the kernel is "rbf" and inputs are not warped unless asked for.
-        Minibatches and `fit_stream` are for "sparse_kl".
+        as in `GPClassifier`, the kernel "auto" too. Minibatches and `fit_stream` are for
+        "sparse_kl".
     likelihood : "gaussian" or a `fewknots.likelihoods.Likelihood` of numbers, default "gaussian"
         How y follows from the latent function; docs/extending.md shows how to write one.
     method : {"auto", "exact", "titsias", "svi", "full_kl", "sparse_kl"}, default "auto"
@@ -76,7 +76,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def __init__(
         self,
-        kernel="rbf",
+        kernel="auto",
         *,
         ard=True,
         likelihood="gaussian",
@@ -98,7 +98,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         checkpoint=None,
         resume=False,
         standardize=True,
-        warp=None,
+        warp="auto",
         jitter=None,
         dtype=None,
         device="auto",
