@@ -42,18 +42,18 @@ def counting():
     def count():
         from fewknots.local import posterior
 
-        build = posterior.search
+        build = posterior.Metric.within_reach
         posterior.counted = {"arrived": 0, "built": 0}
 
-        def search(*rows):
+        def within_reach(self, rows):
             posterior.counted["built"] += 1
-            return build(*rows)
+            return build(self, rows)
 
         def arrive(self, state):
             posterior.counted["arrived"] += 1
             self.__dict__.update(state)
 
-        posterior.search = search
+        posterior.Metric.within_reach = within_reach
         posterior.LocalPosterior.__setstate__ = arrive
 
     return count
