@@ -389,3 +389,14 @@ def test_a_class_with_one_row():
     p = at_once().fit(X, y).predict_proba(X)
     assert p.shape == (60, 4)
     assert np.all(np.isfinite(p))
+
+
+def test_a_local_model_comes_back_with_all_its_couplings(tmp_path):
+    """How many classes a neighbourhood couples is in the file, too."""
+    X, y = rows()
+    settings = {"n_neighbors": 20, "max_iter": 2, "random_state": 0}
+    clf = GPClassifier("rbf", warp=None, method="local", **settings).fit(X, y)
+    assert clf.posterior_.n_slots > 1
+    clf.save(tmp_path / "m.fewknots")
+    again = load(tmp_path / "m.fewknots")
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
