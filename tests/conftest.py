@@ -78,7 +78,8 @@ def three_classes():
     angle = np.arctan2(X[:, 1], X[:, 0]) + 0.2 * rng.normal(size=150)
     sector = ((angle + np.pi) // (2.0 * np.pi / 3.0)).astype(int) % 3
     y = np.array(["ant", "bee", "cat"])[sector]
-    return GPClassifier(n_inducing=12, tol=0.1, random_state=0).fit(X, y), X, y
+    classifier = GPClassifier(kernel="rbf", warp=None, n_inducing=12, tol=0.1, random_state=0)
+    return classifier.fit(X, y), X, y
 
 
 @pytest.fixture(scope="session")

@@ -117,7 +117,7 @@ def test_nothing_learned_but_q(moons):
     np.testing.assert_allclose(clf.inducing_points_, Z, rtol=1e-12)
     np.testing.assert_allclose(clf.kernel_.lengthscale, 2.0)
     assert clf.kernel_.variance == 3.0
-    assert clf.n_iter_ == 0
+    assert clf.n_iter_ == 1
 
 
 def test_each_part_can_be_held(moons):

@@ -272,7 +272,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         self.evidence_gradient_ = model.gradient
         self.log_evidence_ = model.evidence
         self.evidence_is_bound_ = model.is_bound
-        self.n_iter_ = model.iterations
+        self.n_iter_ = max(1, model.iterations)  # with nothing to learn the optimizer takes none
         self.n_evaluations_ = model.evaluations
         self.converged_ = model.converged
         self.history_ = model.history

@@ -180,7 +180,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     evidence_gradient_ : its derivatives: `.kernel` for the logarithm of every kernel parameter,
         `.inducing_points` for every coordinate, in the units of X (not kept by `save`); None after
         minibatches
-    n_iter_, n_evaluations_ : int, iterations and evaluations of the outer optimizer
+    n_iter_, n_evaluations_ : int, iterations (at least 1) and evaluations of the outer optimizer
     converged_ : bool
     contest_ : dict, if methods competed: the negative log probability (NLP) of the rows that were
         held out, by method; infinite for one that could not be fitted
