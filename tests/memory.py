@@ -20,14 +20,17 @@ from jax._src import pjit
 from jax._src.interpreters import pxla
 
 MB = 2**20
-_MOST = 2400 * MB  # of all pytest's workers together; each has 600 of modules, not programs
+_LEAST = 2400 * MB  # for all pytest's workers together; each has 600 of modules, not programs
+_PART_OF_FREE = 0.4  # of what the machine has free when the tests begin, if that is more
+_MOST_EACH = 4000 * MB
 _LEAST_GROWTH = 200 * MB  # since the last time: what else is held cannot be dropped
 
 
 def share() -> int:
     """The most that this process may hold: its part among pytest's workers, but room for work."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    return min(max(_MOST // workers, 900 * MB), 1200 * MB)
+    most = max(_LEAST, int(_PART_OF_FREE * free()))
+    return min(max(most // workers, 900 * MB), _MOST_EACH)
 
 
 class ProgramStore:
@@ -62,6 +65,16 @@ def resident() -> int:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:
         return 0
+
+
+def free() -> int:
+    """Bytes of memory that the machine has free; 0 where that cannot be known."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return 0
+    found = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return found[0] * 1024 if found else 0
 
 
 def give_back() -> None:
