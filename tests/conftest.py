@@ -26,9 +26,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from jaxtyping import install_import_hook
 
-install_import_hook("fewknots", "beartype.beartype")
+from .annotations import check_annotations
+
+check_annotations("fewknots")
 
 from fewknots.numerics.precision import computing_in  # noqa: E402  (after the hook, to be checked by it)
 
