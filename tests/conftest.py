@@ -5,16 +5,10 @@ import gc
 import os
 import shutil
 import tempfile
+from contextlib import nullcontext
 
 # Several workers share the cores: without this each starts as many threads as there are cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Most of the time goes into compiling: compile quickly rather than well.
-os.environ.setdefault(
-    "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1",
-)
-
 # What is compiled once is read from then on, by every worker and every process that a test starts:
 # small programs, too, which are most of them (reading takes half the time of compiling).
 if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
@@ -28,7 +22,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from .annotations import check_annotations
+from .compiling import compile_quickly, optimised
 
+compile_quickly()
 check_annotations("fewknots")
 
 from fewknots.numerics.precision import computing_in  # noqa: E402  (after the hook, to be checked by it)
@@ -51,6 +47,13 @@ def bounded_memory():
     """After every test: a process that has grown too large drops its compiled programs."""
     yield
     _STORE.drop_if_many()
+
+
+@pytest.fixture(autouse=True)
+def compiled_as_marked(request):
+    """Programs of a test that is marked `computes` are compiled well (compiling.py)."""
+    with optimised() if request.node.get_closest_marker("computes") else nullcontext():
+        yield
 
 
 @pytest.fixture

@@ -63,6 +63,7 @@ def test_and_by_other_ways_of_training(arguments):
     assert nlp(GPClassifier(**QUICK | arguments).fit(X, y), X_test, y_test) < 0.5
 
 
+@pytest.mark.computes
 def test_several_classes():
     rng = np.random.default_rng(3)
     X = rng.random((1000, 1))

@@ -12,6 +12,7 @@ import pytest
 from fewknots import GPClassifier, load
 from fewknots.kernels import RBF
 
+from ..compiling import optimised
 from ..contests import small_contests
 
 NAMES = np.array(["ant", "bee", "cat"])
@@ -38,7 +39,8 @@ def at_once(**arguments):
 
 @pytest.fixture(scope="module")
 def fitted():
-    return quick().fit(*rows())
+    with optimised():
+        return quick().fit(*rows())
 
 
 def test_shapes_and_probabilities(fitted):
@@ -68,7 +70,15 @@ def test_names_of_classes_do_not_matter():
     np.testing.assert_allclose(p.predict_proba(X), q.predict_proba(X)[:, ::-1], atol=1e-8)
 
 
-@pytest.mark.parametrize("optimizer", ["lbfgs", "natural_gradient", "adam", "rounds"])
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        "lbfgs",
+        pytest.param("natural_gradient", marks=pytest.mark.computes),
+        pytest.param("adam", marks=pytest.mark.computes),
+        "rounds",
+    ],
+)
 def test_every_trainer_reaches_the_bound(fitted, optimizer):
     """The same inducing points and kernel, so that only q is to be found."""
     X, y = rows()
@@ -132,6 +142,7 @@ def test_weights_count_rows():
     np.testing.assert_allclose(twice.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.computes
 def test_class_weights_move_probabilities(fitted):
     X, y = rows()
     heavy = quick(class_weight={"bee": 5.0}).fit(X, y)
@@ -147,6 +158,7 @@ def test_a_model_file_holds_it(fitted, tmp_path):
     np.testing.assert_array_equal(again.predict_log_proba(X), fitted.predict_log_proba(X))
 
 
+@pytest.mark.computes
 def test_streams(tmp_path):
     X, y = rows(400)
     table = pa.table({"a": X[:, 0], "b": X[:, 1], "animal": y})
@@ -360,10 +372,11 @@ class TestMeanField:
             self.fixed().fit(X, y).partial_fit(X, y)
 
 
+@pytest.mark.computes
 def test_methods_compete():
     X, y = rows(500)
     with small_contests(fewest_rows=400):
-        clf = GPClassifier(random_state=0, tol=0.02).fit(X, y)
+        clf = GPClassifier("rbf", random_state=0, tol=0.02).fit(X, y)
     assert {"local", "sparse_kl"} <= set(clf.contest_)
     assert clf.contest_[clf.method_] == min(clf.contest_.values())
     assert clf.score(X, y) > 0.8

@@ -1,0 +1,31 @@
+"""How the programs of tests are compiled: quickly, or well where they run for long."""
+
+import os
+from contextlib import contextmanager
+
+import jax
+
+# What can be chosen is this or no optimisation. Above this compiling takes longer still, and what
+# tests compute is not done sooner.
+_LEVEL = (
+    "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
+    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+)
+_NOT_OPTIMISED = "jax_disable_most_optimizations"
+os.environ.setdefault("XLA_FLAGS", _LEVEL)
+os.environ.setdefault(_NOT_OPTIMISED.upper(), "1")
+
+
+def compile_quickly() -> None:
+    """As in the processes that tests start: most tests compile more than they compute."""
+    jax.config.update(_NOT_OPTIMISED, os.environ[_NOT_OPTIMISED.upper()] == "1")
+
+
+@contextmanager
+def optimised():
+    """Inside, compiling takes twice the time, and running the programs a third."""
+    jax.config.update(_NOT_OPTIMISED, False)
+    try:
+        yield
+    finally:
+        compile_quickly()
