@@ -23,10 +23,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from .kernels import Kernel
-from .numerics.precision import compiled
+from .numerics.precision import compiled, for_platform
 
 METHODS = ("kmeans", "greedy", "random")
 _MOST_AUTOMATIC = 1000
+_MOST_BY_MINIBATCHES = {"cpu": 300, "gpu": 500}
 _DEGREES_PER_POINT = 0.5
 _SMALL_LOOK = 1e8  # N M², of which a look at all rows takes a fraction of a second
 _MOST_ROWS = 4000
@@ -52,6 +53,19 @@ def automatic_count(n_rows: int, degrees: float = 0.0) -> int:
         if degrees < _DEGREES_PER_POINT * count or n_rows * (2 * count) ** 2 > _SMALL_LOOK:
             return count
     return 4 * usual
+
+
+def count_for_minibatches(n_rows: int, n_latent: int = 1) -> int:
+    """The same where a step does not look at all rows: three times as many, up to 300 on a CPU.
+
+    Many rows deserve more points, but a step costs their square, and a run of few steps is worse
+    than a run of few points. On a CPU 300 points see a million rows three times in a minute.
+    Several latent functions share that.
+    """
+    usual, most = automatic_count(n_rows), for_platform(_MOST_BY_MINIBATCHES)
+    if n_latent == 1:
+        return min(3 * usual, most)
+    return min(max(usual, int(most / n_latent**0.5)), 3 * usual, most)
 
 
 def choose(

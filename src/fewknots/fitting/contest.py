@@ -4,10 +4,10 @@ Which of them predicts better is a matter of the data: fine structure wants neig
 function of many inputs wants a global fit (docs/choosing-a-method.md has figures). So a tenth of
 the rows, at most 4096, is held out, both learn from the others, and the one under which the
 held-out labels are more probable stays, or a weighted average of both where that is better than
-either (combination.py). Held-out rows then join the local one's store; the global one is fitted
-again from where it stands if its rows are few, for else they hardly matter.
+either (combination.py). Held-out rows then join the local one's store; they inform the other one,
+its kernel and inducing points unmoved, if rows are few, for else they hardly matter.
 
-The local one goes first. The other is given up when it has had as much time and is still far
+The local one goes first, and the other starts with the kernel it has learned. It is given up when it has had as much time and is still far
 behind, so that a clear case costs twice the time of the better method and not more.
 
 With `max_time` each gets half of it, everything included. But a local method that has taken only a
@@ -44,7 +44,7 @@ from .settings import FitSettings
 
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
 _WATCHED = 1000  # held-out rows by which the second fit is followed
-_FEW_ROWS = 5000  # to which the global method is fitted again
+_FEW_ROWS = 5000  # of which the global method is to see all
 _FAR_BEHIND = 1.1, 0.02  # an NLP of so many times the other's and so much more
 _ENOUGH_STEPS = 100  # of the local one, to judge it by
 _TO_START = 3.0  # seconds that a method needs before its first step, at least: it is compiled
@@ -83,16 +83,21 @@ def held_out(codes: Int[np.ndarray, " N"], random_state: Any) -> Int[np.ndarray,
 
 
 class Contest:
-    """One fit with method="auto"; `fit` is the sequence that each competitor goes through."""
+    """One fit with method="auto".
+
+    fit : the sequence that each competitor goes through.
+    update : lets more rows inform a model.
+    """
 
     def __init__(
         self,
         fit: Callable[..., FittedModel],
+        update: Callable[..., FittedModel],
         settings: FitSettings,
         rows: RowsInMemory,
         context: FitContext,
     ):
-        self.fit, self.rows, self.context = fit, rows, context
+        self.fit, self.update, self.rows, self.context = fit, update, rows, context
         # named once, for the kernel of either
         self.settings = settings
         if not settings.chooses_kernel:
@@ -134,6 +139,7 @@ class Contest:
         return self._crowned(best, worse)
 
     def _compete(self, method: str, limit: TimeLimit | None, callback: "_Follow") -> Outcome:
+        """One fit; the second starts with the kernel that the first has learned."""
         max_time = None if limit is None else max(limit.seconds, _LEAST_TIME)
         settings = replace(self._settings_of(method), max_time=max_time, callback=callback)
         context = FitContext(limit, self.interruption, self._task)
@@ -146,7 +152,8 @@ class Contest:
             try:
                 # until its first report it can be abandoned, and the rival is the result
                 with self.interruption.abandonable(self.limit) if has_rival else nullcontext():
-                    model = self.fit(settings, self.learned, context)
+                    kernel = rival.model.kernel if has_rival else None
+                    model = self.fit(settings, self.learned, context, kernel=kernel)
                 if self._is_time_to_score(callback):
                     with self.interruption.abandonable(self.limit):
                         latent = self.latent(model)
@@ -252,7 +259,7 @@ class Contest:
         if isinstance(model.posterior, LocalPosterior):
             return self._with_judges(model, outcome)
         if self.rows.n_rows <= _FEW_ROWS and not outcome.stopped:
-            return self._fitted_again(model, outcome)
+            return self._informed(model, outcome)
         return model
 
     def _with_judges(self, model: FittedModel, best: Outcome) -> FittedModel:
@@ -274,13 +281,16 @@ class Contest:
         stored = len(posterior.points)
         return replace(model, posterior=posterior, evidence=evidence, stored_rows=stored)
 
-    def _fitted_again(self, model: FittedModel, best: Outcome) -> FittedModel:
-        """From where it stands, to all rows; as long as there is time for that."""
+    def _informed(self, model: FittedModel, outcome: Outcome) -> FittedModel:
+        """The judges' rows are learned from as those of a `partial_fit`, if there is time."""
         limit = None if self.limit is None else TimeLimit(self.limit.left())
-        if limit is not None and limit.seconds < best.seconds_to_start:
+        if limit is not None and limit.seconds < outcome.seconds_to_start:
             return model
-        settings = replace(self._settings_of(best.method), warm_start=True)
-        return self.fit(settings, self.rows, self.context._replace(limit=limit), model)
+        judges = self.rows._replace(weights=self.rows.weights - self.learned.weights)
+        settings = replace(self._settings_of(outcome.method), checkpoint=None, callback=None)
+        context = self.context._replace(limit=limit, task=None)
+        found = self.update(settings, judges.counted(), context, model)
+        return replace(found, history=model.history, iterations=model.iterations)
 
 
 class _Follow:

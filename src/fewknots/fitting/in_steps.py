@@ -212,7 +212,9 @@ def held_out_rows(
 def _sample(job: Job, rng: np.random.Generator) -> Rows:
     """Enough rows to see how the inputs spread and to choose inducing points from."""
     n_rows = job.table.n_rows
-    most = max(_SAMPLE_ROWS, _SAMPLE_PER_POINT * count_points(job.settings, n_rows))
+    n_latent, minibatches = job.encoding.likelihood.n_latent, job.fit_plan.by_minibatches
+    n_points = count_points(job.settings, n_rows, n_latent, minibatches)
+    most = max(_SAMPLE_ROWS, _SAMPLE_PER_POINT * n_points)
     size = min(n_rows, most)
     return job.table.take(np.sort(rng.choice(n_rows, size, replace=False, shuffle=False)))
 

@@ -119,6 +119,7 @@ class Job:
     source : the rows that are trained on
     warm : an earlier fit to begin with
     shape : which inputs are warped
+    learned_kernel : what another method learned of these rows, to start from
     """
 
     settings: FitSettings
@@ -129,6 +130,7 @@ class Job:
     standardiser: Standardiser
     warm: FittedModel | None
     shape: Shape | None = None
+    learned_kernel: Kernel | None = None
 
     @cached_property
     def table(self) -> Table:

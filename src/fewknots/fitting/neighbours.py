@@ -27,7 +27,7 @@ from .job import Job, Trained
 from .plan import check_weights, count_neighbors
 from .start import starting_kernel
 
-_FEW_ROWS = 5000  # which can afford float64
+_FEW_ROWS = 1000  # which can afford float64
 _MOST_HELD_OUT = 4096  # each is solved for at every score
 _SLICE = 65_536
 _MOST_LOOKED_AT = 1000  # neighbourhoods whose classes are counted

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data.targets import shown
-from ..inducing import automatic_count
+from ..inducing import automatic_count, count_for_minibatches
 from ..numerics.precision import for_platform
 from ..optimize import lbfgsb
 from ..progress import Report
@@ -17,12 +17,12 @@ from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
 from .settings import FULL_BATCH, METHODS, ROUNDS, AnyMethod, FitSettings
 
-MOST_ROWS_FULL_BATCH = 20_000  # above, minibatches reach the same bound sooner
+MOST_ROWS_FULL_BATCH = 2000  # above, minibatches predict as well much sooner
 FEWEST_ROWS_TO_COMPETE = 2000  # below, inducing points are quicker and, but for ringnorm, better
 _MOST_ROWS_FULL = 300  # that "auto" gives to the methods held by all rows
 _MOST_ITERATIONS = 1000  # in full batch
 _MOST_ROWS_EXACT = 1000  # and in regression
-_LOCAL_BATCH, _LOCAL_STEPS = 256, 300
+_LOCAL_BATCH, _LOCAL_STEPS = 256, 150
 # twice as many neighbours are better by little and cost twice the time
 _NEIGHBORS = {"cpu": 48, "gpu": 96}
 
@@ -35,6 +35,11 @@ class FitPlan(NamedTuple):
     maximise: lbfgsb.Maximise = lbfgsb.maximise
     iterations: int = _MOST_ITERATIONS  # or steps, or rounds, at most
     plan: Plan | None = None
+
+    @property
+    def by_minibatches(self) -> bool:
+        """Whether a step sees some of the rows."""
+        return self.plan is not None and self.plan.optimizer != ROUNDS
 
     @classmethod
     def after(cls, method: AnyMethod, plan: Plan) -> "FitPlan":
@@ -55,7 +60,7 @@ def choose_plan(
         return FitPlan.after(method, _local_plan(settings, n_rows, where))
     optimizer = _optimizer_in_steps(method, settings.optimizer, n_rows * n_latent, where)
     if optimizer is not None:
-        n_points = count_points(settings, n_rows)
+        n_points = count_points(settings, n_rows, n_latent, optimizer != ROUNDS)
         asked = settings.batch_size, settings.max_iter, settings.max_time
         return FitPlan.after(method, automatic_plan(optimizer, n_rows, n_points, *asked))
     return _full_batch_plan(method, settings, n_rows)
@@ -124,7 +129,7 @@ def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: int, where: s
 
 
 def _local_plan(settings: FitSettings, n_rows: int, where: str) -> Plan:
-    """Three hundred batches of 256 rows unless the user says; fewer if nothing more is gained."""
+    """A hundred and fifty batches of 256 rows unless the user says; fewer if nothing more is gained."""
     if where == "cluster":
         raise ValueError(
             "method='local' keeps all rows of its fit in one place, so it does not fit to "
@@ -143,12 +148,16 @@ def _local_plan(settings: FitSettings, n_rows: int, where: str) -> Plan:
     return Plan("adam", min(size, n_rows), most)
 
 
-def count_points(settings: FitSettings, n_rows: int) -> int:
+def count_points(
+    settings: FitSettings, n_rows: int, n_latent: int, by_minibatches: bool = True
+) -> int:
     """How many inducing points there will be, or a few more than that."""
     if settings.inducing_points is not None:
         return len(settings.inducing_points)
     auto = settings.n_inducing == "auto"
-    return automatic_count(n_rows) if auto else int(settings.n_inducing)
+    if not auto:
+        return int(settings.n_inducing)
+    return count_for_minibatches(n_rows, n_latent) if by_minibatches else automatic_count(n_rows)
 
 
 def count_neighbors(settings: FitSettings) -> int:

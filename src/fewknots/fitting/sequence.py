@@ -19,6 +19,7 @@ from ..data.blocks import padded, rounded_up
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
 from ..inference.sites import Rows
+from ..kernels import Kernel
 from ..local.posterior import LocalPosterior
 from ..numerics.precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
 from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource
@@ -42,17 +43,19 @@ def fit(
     context: FitContext,
     warm: FittedModel | None = None,
     compete: bool = True,
+    kernel: Kernel | None = None,
 ) -> FittedModel:
     """Fit to rows, wherever they are.
 
     warm : an earlier fit to begin with.
     compete : whether methods may compete where the choice between them is open.
+    kernel : where the kernel starts, in the fit's units: what another method learned of these rows.
     """
     settings = settings.for_classes(source.classes)
     if warm is not None:
         check_warm(warm, settings, source.n_features)
     if compete and isinstance(source, RowsInMemory) and competes(settings, source.n_counted):
-        return Contest(fit, settings, source, context).winner()
+        return Contest(fit, update, settings, source, context).winner()
     n_latent = settings.starting_likelihood(source.classes).n_latent
     fit_plan = choose_plan(settings, source.n_rows, source.where, n_latent)
     if warm is not None:
@@ -65,7 +68,7 @@ def fit(
         warn_of_constant_columns(source.extremes, source.feature_names)
     encoding = _encoding(settings, source)
     standardiser, shape = _units(settings, source, fit_plan, encoding, warm)
-    job = Job(settings, context, source, fit_plan, encoding, standardiser, warm, shape)
+    job = Job(settings, context, source, fit_plan, encoding, standardiser, warm, shape, kernel)
     return job.done_by(_trainer(fit_plan, source.where))
 
 

@@ -28,6 +28,7 @@ from ..training.steps import Naturals, prior_base
 from ..training.stochastic import Start
 from .first_lengthscales import Found, screened
 from .job import FittedModel, Job
+from .plan import count_points
 from .settings import AnyMethod, FitSettings, fitted_methods
 
 _FEW_ROWS = 20_000
@@ -101,6 +102,8 @@ def starting_kernel(job: Job, rows: Rows, sampled: bool = False) -> Found:
 
     The default kernel's lengthscales start where they explain the targets best.
     """
+    if job.learned_kernel is not None:
+        return Found(job.learned_kernel, 0.0)
     some = slice(None, None, 1 if sampled else max(1, len(rows.y) // _ENOUGH_ROWS))
     X = rows.X[some].astype(np.float64, copy=False)
     weights = np.maximum(rows.weights[some], 1e-300)
@@ -167,8 +170,12 @@ def _starting_points(
     # Among many rows there are enough distinct ones, and sorting them would take long.
     distinct = np.unique(X, axis=0) if job.table.n_rows <= _FEW_ROWS else X
     if settings.n_inducing == "auto":
-        n_rows = job.table.n_rows if sampled else len(distinct)
-        count = min(inducing.automatic_count(n_rows, degrees), len(distinct))
+        if job.fit_plan.by_minibatches:
+            automatic = count_points(settings, job.table.n_rows, job.encoding.likelihood.n_latent)
+        else:
+            n_rows = job.table.n_rows if sampled else len(distinct)
+            automatic = inducing.automatic_count(n_rows, degrees)
+        count = min(automatic, len(distinct))
     else:
         count = int(settings.n_inducing)
         if count > len(distinct):
