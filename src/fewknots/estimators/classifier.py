@@ -74,8 +74,9 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         "local": {"inference": "laplace", "kl" or "ep"}, the method in each neighbourhood.
     n_inducing : int or "auto", default "auto"
         How many inducing points. "auto" grows with the cube root of the number of distinct rows
-        ("ivm": twice as many); for a few thousand rows with fine structure or many inputs, up to
-        four times as many if the kernel is "auto".
+        ("ivm": twice as many; by minibatches up to three times as many, at most 300 on a CPU and
+        500 on a GPU); for fewer rows with fine structure or many inputs, up to four times as many
+        if the kernel is "auto".
     inducing_points : array of shape (M, n_features), default None
         Where the inducing points start, in the units of X (as `inducing_points_`); overrides
         `n_inducing`.
@@ -97,7 +98,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         and L-BFGS-B for kernel and inducing points outside. "lbfgs": L-BFGS-B over everything at
         once, as in the paper, for "sparse_kl"; slower. "scg": scaled conjugate gradients outside
         ("auto" for the mean field methods). By minibatches, for "sparse_kl": "natural_gradient"
-        for q(u) and Adam for the rest ("auto" above 20,000 rows); "adam" or "adadelta" for
+        for q(u) and Adam for the rest ("auto" above 2000 rows); "adam" or "adadelta" for
         everything, slower and there to compare with ("adadelta" with batches of ten is the
         paper's). "rounds": as "collapsed", with few looks at all rows and no memory of any row in
         between, for rows on a cluster ("auto" for Dask collections); in memory there to compare.
@@ -105,8 +106,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         Rows a step of minibatch training sees.
     max_iter : int or None, default None
         Most iterations of the outer optimizer; None: 1000. By minibatches the number of steps;
-        None: twenty passes over the rows, at least 2000 and at most 20,000 steps, or as many as
-        `max_time` allows.
+        None: three passes over the rows on a CPU, at least 800 steps, twenty passes on a GPU, at
+        least 2000 steps, and at most 20,000, or as many as `max_time` allows.
     max_time : float or None, default None
         Seconds that a fit may take, from the call on: choosing inducing points, compiling,
         training, the last scores and, with method="auto", both methods. By minibatches the rates

@@ -58,7 +58,8 @@ def choose_plan(
     _check_method(method, settings)
     if method.looks_up_neighbours:
         return FitPlan.after(method, _local_plan(settings, n_rows, where))
-    optimizer = _optimizer_in_steps(method, settings.optimizer, n_rows * n_latent, where)
+    counted = n_rows * n_latent**0.5
+    optimizer = _optimizer_in_steps(method, settings.optimizer, counted, where)
     if optimizer is not None:
         n_points = count_points(settings, n_rows, n_latent, optimizer != ROUNDS)
         asked = settings.batch_size, settings.max_iter, settings.max_time
@@ -99,10 +100,12 @@ def _full_batch_plan(method: AnyMethod, settings: FitSettings, n_rows: int) -> F
     return FitPlan(method, train, FULL_BATCH[optimizer], iterations)
 
 
-def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: int, where: str) -> str | None:
+def _optimizer_in_steps(
+    method: AnyMethod, optimizer: str, n_rows: float, where: str
+) -> str | None:
     """The optimizer that sees some rows at a time, or all in rounds; None for full batch.
 
-    n_rows : a row with several latent functions counts several times.
+    n_rows : a row with L latent functions counts √L times.
     """
     listed = ", ".join(map(repr, STOCHASTIC))
     if where == "cluster":
