@@ -38,7 +38,7 @@ from ..data.row_draw import some_rows
 from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..kernels.automatic import lengthscales_of, with_lengthscales
-from ..numerics.precision import compiled, computing_in
+from ..numerics.precision import compiled, computing_in, one_lapack_thread
 from ..training.parameters import Constraints, constraints_of, log_prior
 
 _MOST_ROWS = 512
@@ -73,6 +73,7 @@ class Found(NamedTuple):
 
 # Rows too large to be compared have no evidence, and the usual start stays: the fit says more.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+@one_lapack_thread()
 def screened(known: Kernel, kernel: Kernel, rows: Rows, n_latent: int) -> Found:
     """The start that explains the targets of some of the rows best.
 
@@ -143,8 +144,7 @@ def _regression(kernel: Kernel, X, weights, targets) -> Tried:
 def _log_prior(kernel: Kernel, constraints: Constraints | None) -> float:
     if constraints is None:
         return 0.0
-    with computing_in(np.dtype(np.float64)):
-        return float(log_prior(jax.tree.map(np.log, kernel), constraints)[0])
+    return float(log_prior(jax.tree.map(np.log, kernel), constraints)[0])
 
 
 def _weighted(kernel: Kernel, X, weights) -> Float[np.ndarray, "N N"]:

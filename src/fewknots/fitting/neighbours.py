@@ -16,7 +16,7 @@ from ..local.model import LocalModel
 from ..local.neighbours import Metric
 from ..local.posterior import LocalPosterior
 from ..local.training import LocalRun, fit_local
-from ..numerics.precision import computing_in, resolve_dtype
+from ..numerics.precision import compiled, computing_in, resolve_dtype
 from ..progress import Reporter
 from ..training import checkpoint
 from ..training.parameters import constraints_of
@@ -128,11 +128,16 @@ def _prior_mean(rows: Rows, kernel: Kernel, likelihood: Likelihood) -> Float[np.
     counts = 1.0 + np.bincount(codes, weights, minlength=max(2, likelihood.n_latent))
     share = counts / counts.sum()
     with computing_in(np.dtype(np.float64)):
-        variance = float(np.mean(np.asarray(kernel.diagonal(rows.X[:1].astype(np.float64)))))
+        variance = float(_diagonal(kernel, rows.X[:1].astype(np.float64))[0])
     if isinstance(likelihood, Bernoulli) and likelihood.link == "probit":
         return np.asarray(ndtri(share[1]) * np.sqrt(1.0 + variance))
     log_odds = np.asarray(logit(share[1])) if two else np.log(share) - np.mean(np.log(share))
     return np.asarray(log_odds * np.sqrt(1.0 + np.pi * variance / 8.0))  # MacKay's approximation
+
+
+@compiled
+def _diagonal(kernel, X):
+    return kernel.diagonal(X)
 
 
 def _taken(table: Table, numbers: Int[np.ndarray, " n"], dtype: np.dtype) -> Rows:

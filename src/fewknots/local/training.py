@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Int
 
 from ..data.blocks import padded, row_slices
@@ -26,8 +25,10 @@ from ..exceptions import NumericalError
 from ..inference.method import check_latent
 from ..inference.sites import Rows
 from ..likelihoods import Likelihood, Softmax
+from ..numerics.arrays import array_module
 from ..numerics.linalg import one_batch_of_solves
 from ..numerics.precision import compiled, one_lapack_thread
+from ..optimize import adam
 from ..optimize.lbfgsb import Status
 from ..progress import Reporter
 from ..stopping import StoppedEarly, raise_if_interrupted
@@ -47,7 +48,6 @@ _CHUNK = 10  # steps between two reports
 _MOST_EVIDENCE_ROWS = 4096  # whose leave-one-out probabilities are summed at the end
 _SMALLEST_LOG, _LARGEST_LOG = -12.0, 12.0  # of a kernel's parameter
 _SHARPNESS_SPREAD = 0.25  # of its logarithm before anything is seen: few rows flatter it
-_ADAM = optax.scale_by_adam()
 
 
 class LocalRun(NamedTuple):
@@ -74,7 +74,7 @@ class _State(NamedTuple):
 
     free: LocalModel
     likelihood: Likelihood  # its own parameters, as logarithms
-    adam: Any
+    adam: adam.Averages
 
 
 def fit_local(run: LocalRun, report: Reporter) -> Fitted:
@@ -99,7 +99,7 @@ class _Neighbourhoods:
         self.constraints = run.constraints if run.learn else None
         self.k = min(run.n_neighbors, self.n_rows - 1)
         self.total_weight = float(np.sum(run.rows.weights, dtype=np.float64))
-        self.rows = jax.tree.map(jnp.asarray, run.rows)
+        self.rows = jax.device_put(run.rows)
 
     def begin(self, now: RunState, saved: Saved | None) -> _State:
         kernel, mean, sharpness = self.run.start
@@ -107,7 +107,7 @@ class _Neighbourhoods:
             kernel = within(kernel, self.constraints)
         free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
         own = jax.tree.map(np.log, self.run.likelihood)
-        state = _State(free, own, _ADAM.init((free, own)))
+        state = _State(free, own, adam.at_rest((free, own)))
         metric = self._metric(state)
         if saved is not None:
             metric = self._metric_of_search(state, saved)
@@ -182,7 +182,7 @@ class _Neighbourhoods:
         return metric
 
     def _model(self, state: _State) -> LocalModel:
-        return jax.tree.map(np.asarray, _decoded(state.free, self.constraints))
+        return _decoded(jax.tree.map(np.asarray, state.free), self.constraints)
 
     def _likelihood(self, state: _State) -> Likelihood:
         return jax.tree.map(np.exp, state.likelihood)
@@ -260,10 +260,11 @@ class _Neighbourhoods:
 
 
 def _decoded(free: LocalModel, constraints: Constraints | None) -> LocalModel:
-    kernel = jax.tree.map(jnp.exp, free.kernel)
+    exp = array_module(free.sharpness).exp
+    kernel = jax.tree.map(exp, free.kernel)
     if constraints is not None:
         kernel = within(kernel, constraints)
-    return LocalModel(kernel, free.mean, jnp.exp(free.sharpness))
+    return LocalModel(kernel, free.mean, exp(free.sharpness))
 
 
 @compiled
@@ -291,7 +292,7 @@ def _moved(
         d_kernel = jax.tree.map(lambda data, own: data + own / total, gradient.kernel, slope)
         gradient = gradient._replace(kernel=d_kernel)
     d_own = jax.tree.map(lambda d, p: d * p / weight, found.d_likelihood, likelihood)
-    update, adam = _ADAM.update((gradient, d_own), state.adam)
+    update, averages = adam.direction((gradient, d_own), state.adam)
     free, own = jax.tree.map(
         lambda old, more: old + rate.astype(old.dtype) * more,
         (state.free, state.likelihood),
@@ -300,4 +301,4 @@ def _moved(
     kernel = jax.tree.map(lambda log: jnp.clip(log, _SMALLEST_LOG, _LARGEST_LOG), free.kernel)
     if constraints is not None:
         kernel = inside(kernel, constraints)
-    return _State(free._replace(kernel=kernel), own, adam), found.log_prob / weight
+    return _State(free._replace(kernel=kernel), own, averages), found.log_prob / weight

@@ -110,22 +110,26 @@ def for_platform(values: Mapping[str, Number]) -> Number:
 
 # XLA tries out dozens of programs for each product before it runs one on a GPU: 50 s for a fit that
 # takes 5. The vendor's library, which needs no trying out, is also the faster one here.
-_GPU_OPTIONS = {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False}
+# On a CPU it has two ways to write fused loops. The older one compiles in half the time, and its
+# loops are as fast here.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "gpu": {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False},
+    "cpu": {"xla_cpu_use_fusion_emitters": False},
+}
 
 
 def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
-    """`jax.jit`, with options that let a GPU start soon, compiling in a way that Ctrl-C can end."""
-    on_cpu = jax.jit(function, **arguments)
+    """`jax.jit`, with options that let it start soon, compiling in a way that Ctrl-C can end."""
 
     @cache
-    def on_gpu():
-        return jax.jit(function, compiler_options=_known_gpu_options(), **arguments)
+    def program_for(platform: str) -> Any:
+        return jax.jit(function, compiler_options=_known_options(platform), **arguments)
 
     ready: set[Any] = set()
 
     @wraps(function)
     def call(*values: Any) -> Any:
-        program = on_cpu if current_platform() == "cpu" else on_gpu()
+        program = program_for("cpu" if current_platform() == "cpu" else "gpu")
         if leaves_behind() and (signature := _signature(values)) not in ready:
             settings = _settings()
             unless_interrupted(lambda: _compile(program, values, settings))
@@ -166,17 +170,17 @@ def _compile(program: Any, values: tuple[Any, ...], settings: tuple[Any, ...]) -
 
 
 @cache
-def _known_gpu_options() -> dict[str, Any]:
+def _known_options(platform: str) -> dict[str, Any]:
     """Those of the options that this version of XLA has: they are not part of its interface."""
 
-    def is_known(name: str) -> bool:
+    def is_known(name: str, value: Any) -> bool:
         try:
-            jax.jit(lambda x: x, compiler_options={name: _GPU_OPTIONS[name]})(0.0)
+            jax.jit(lambda x: x, compiler_options={name: value})(0.0)
         except Exception:
             return False
         return True
 
-    return {name: value for name, value in _GPU_OPTIONS.items() if is_known(name)}
+    return {name: value for name, value in _OPTIONS[platform].items() if is_known(name, value)}
 
 
 @cache

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -152,7 +151,7 @@ class _CollapsedEvidence:
 
     def __init__(self, problem: Problem, report: Report):
         self.problem, self.report = problem, report
-        self.rows = jax.tree.map(jnp.asarray, problem.rows)  # on the device once
+        self.rows = jax.device_put(problem.rows)  # once
         self.frozen: Named = {}
         self.dtype = problem.rows.y.dtype
         given = problem.memory is not None

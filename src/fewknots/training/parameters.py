@@ -35,7 +35,7 @@ from jaxtyping import Float
 from ..kernels import Kernel, scale_of_inputs
 from ..kernels.constraints import Constraint
 from ..likelihoods import Likelihood
-from ..numerics.arrays import AnyArray
+from ..numerics.arrays import AnyArray, array_module
 from ..numerics.fields import Positive
 
 Named = dict[str, Any]
@@ -191,8 +191,9 @@ def within(kernel: Kernel, constraints: Constraints) -> Kernel:
     """The kernel in its ranges, for logarithms in their limits; fixed parameters have no slope."""
 
     def one(value, low, high):
-        moving = jnp.where(low < high, value, low)
-        return moving + jax.lax.stop_gradient(jnp.clip(value, low, high) - moving)
+        xp = array_module(value)
+        moving, inside = xp.where(low < high, value, low), xp.clip(value, low, high)
+        return moving + (inside - moving if xp is np else jax.lax.stop_gradient(inside - moving))
 
     return jax.tree.map(one, kernel, constraints.low, constraints.high)
 
@@ -201,14 +202,16 @@ def inside(logs: Kernel, constraints: Constraints) -> Kernel:
     """The logarithms, each put back to the nearest end of its range."""
 
     def one(x, low, high):
-        return jnp.clip(x, jnp.log(low), jnp.log(high))
+        xp = array_module(x)
+        return xp.clip(x, xp.log(low), xp.log(high))
 
     return jax.tree.map(one, logs, constraints.low, constraints.high)
 
 
 def log_prior(logs: Kernel, constraints: Constraints) -> tuple[Any, Kernel]:
     """Eq. (1) without its constant, and its gradient."""
-    off = jax.tree.map(lambda x, median: x - jnp.log(median), logs, constraints.median)
+    xp = array_module(*jax.tree.leaves(logs))
+    off = jax.tree.map(lambda x, median: x - xp.log(median), logs, constraints.median)
     slope = jax.tree.map(lambda off, precision: -precision * off, off, constraints.precision)
-    parts = jax.tree.map(lambda off, slope: 0.5 * jnp.sum(off * slope), off, slope)
+    parts = jax.tree.map(lambda off, slope: 0.5 * xp.sum(off * slope), off, slope)
     return sum(jax.tree.leaves(parts)), slope

@@ -36,13 +36,12 @@ row_sums.py's.
 Cost of a step: four products over the batch, 8 B M² flops, about 12 M³, and the kernel's BMD.
 """
 
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax.sharding import Mesh
 from jaxtyping import Array, Bool, Float, Int
 
@@ -56,13 +55,7 @@ from ..numerics.precision import compiled, rough_products
 from .parameters import Model, Named, add_prior, decode, put_back
 from .row_sums import RowSums, model_gradient, row_sums, shared_row_sums
 
-# Steps of size 1, for `run_chunk` to scale.
-_OPTIMISERS = {
-    "natural_gradient": optax.adam(1.0, b2=0.99),  # the scale of gradients soon changes with q
-    "adam": optax.adam(1.0),
-    "adadelta": optax.adadelta(1.0, rho=0.9, eps=1e-4),  # the paper's library's offset
-}
-STOCHASTIC = tuple(_OPTIMISERS)
+STOCHASTIC = ("natural_gradient", "adam", "adadelta")
 _MOST_WEIGHT_FLOAT32 = 2e6
 _FEW_INPUTS = 2
 
@@ -126,14 +119,27 @@ def base_of(naturals: Naturals) -> Base:
     return Base(naturals, np.asarray(constant, lower.dtype))
 
 
+@cache
+def _optimiser(name: str) -> Any:
+    """Steps of size 1, for `run_chunk` to scale."""
+    import optax  # here: it is slow to import, and not needed in full batch
+
+    match name:
+        case "natural_gradient":
+            return optax.adam(1.0, b2=0.99)  # the scale of gradients soon changes with q
+        case "adadelta":
+            return optax.adadelta(1.0, rho=0.9, eps=1e-4)  # the paper's library's offset
+    return optax.adam(1.0)
+
+
 def start_state(optimizer: str, free: Named, q: Naturals, dtype: np.dtype) -> TrainState:
     """The optimiser at rest, and q as it wants to hold it."""
     if optimizer == "natural_gradient":
-        return TrainState(free, _OPTIMISERS[optimizer].init(free), q)
+        return TrainState(free, _optimiser(optimizer).init(free), q)
     mean = np.linalg.solve(q.precision, q.linear[..., None])[..., 0].astype(dtype)
     lower = np.linalg.cholesky(np.linalg.inv(q.precision)).astype(dtype)
     triangle = Triangle(mean, lower)
-    return TrainState(free, _OPTIMISERS[optimizer].init((free, triangle)), triangle)
+    return TrainState(free, _optimiser(optimizer).init((free, triangle)), triangle)
 
 
 def gaussian(q: Naturals | Triangle, dtype) -> WhitenedGaussian:
@@ -265,7 +271,7 @@ def _natural_step(
     optimizer, state: TrainState, d_free, scale, towards: Naturals, rate
 ) -> TrainState:
     """(step), and Adam for the rest, to which the scale of the gradient is nothing."""
-    updates, moments = _OPTIMISERS[optimizer].update(d_free, state.moments)
+    updates, moments = _optimiser(optimizer).update(d_free, state.moments)
     free = _moved(state.free, updates, rate.gradient)
     q = jax.tree.map(lambda old, new: old + rate.natural * (new - old), state.q, towards)
     return TrainState(free, moments, q)
@@ -293,7 +299,7 @@ def _gradient_step(
     d_mean = linear - times(precision, mean)
     d_lower = jnp.tril(-precision @ lower) + inverse_diagonal(lower)
     d_free = jax.tree.map(lambda slope: scale * slope, d_free)
-    updates, moments = _OPTIMISERS[optimizer].update(
+    updates, moments = _optimiser(optimizer).update(
         (d_free, Triangle(d_mean, d_lower)), state.moments, (state.free, state.q)
     )
     free = _moved(state.free, updates[0], rate.gradient)
