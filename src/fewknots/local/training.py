@@ -182,7 +182,8 @@ class _Neighbourhoods:
         return metric
 
     def _model(self, state: _State) -> LocalModel:
-        return _decoded(jax.tree.map(np.asarray, state.free), self.constraints)
+        free = jax.tree.map(np.asarray, state.free)
+        return jax.tree.map(np.asarray, _decoded(free, self.constraints))
 
     def _likelihood(self, state: _State) -> Likelihood:
         return jax.tree.map(np.exp, state.likelihood)
