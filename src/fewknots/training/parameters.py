@@ -203,7 +203,8 @@ def inside(logs: Kernel, constraints: Constraints) -> Kernel:
 
     def one(x, low, high):
         xp = array_module(x)
-        return xp.clip(x, xp.log(low), xp.log(high))
+        with np.errstate(divide="ignore"):  # a range may begin at zero
+            return xp.clip(x, xp.log(low), xp.log(high))
 
     return jax.tree.map(one, logs, constraints.low, constraints.high)
 
