@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from fewknots.inducing import automatic_count, choose, greedy_variance, relocate
+from fewknots.inducing import (
+    automatic_count,
+    choose,
+    count_for_minibatches,
+    greedy_variance,
+    relocate,
+)
 from fewknots.kernels import RBF
 
 SPREAD = np.ones(2)
@@ -88,3 +94,11 @@ def test_automatic_count_grows_with_the_cube_root():
     assert automatic_count(10) == 20
     assert automatic_count(400) == 37
     assert automatic_count(8_000_000) == 1000
+
+
+def test_minibatches_afford_more_points():
+    assert count_for_minibatches(1000) == 3 * automatic_count(1000)
+    assert count_for_minibatches(5_000_000) == 300
+    # several latent functions share the time, but have no fewer points than in full batch
+    assert 150 < count_for_minibatches(5000, 3) < 3 * automatic_count(5000)
+    assert count_for_minibatches(5000, 100) == automatic_count(5000)

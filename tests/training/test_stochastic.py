@@ -167,9 +167,12 @@ def test_a_chunk_of_nan_is_noticed():
 def test_plans():
     auto = ("auto", None, None)
     assert automatic_plan("natural_gradient", 60_000, 200, *auto) == Plan(
-        "natural_gradient", 2048, 2000
+        "natural_gradient", 1024, 800
     )
-    assert automatic_plan("natural_gradient", 10**6, 2000, *auto).batch_size == 16_000
+    assert automatic_plan("natural_gradient", 10**6, 300, *auto) == Plan(
+        "natural_gradient", 1200, 2500
+    )
+    assert automatic_plan("natural_gradient", 10**6, 2000, *auto).batch_size == 8000
     assert automatic_plan("adadelta", 10**6, 200, *auto) == Plan("adadelta", 10, 20_000)
     assert automatic_plan("adam", 10**9, 50, 256, None, None).steps == 20_000
     assert automatic_plan("adam", 100, 50, "auto", 7, None) == Plan("adam", 100, 7)

@@ -7,8 +7,9 @@ held-out labels are more probable stays, or a weighted average of both where tha
 either (combination.py). Held-out rows then join the local one's store; they inform the other one,
 its kernel and inducing points unmoved, if rows are few, for else they hardly matter.
 
-The local one goes first, and the other starts with the kernel it has learned. It is given up when it has had as much time and is still far
-behind, so that a clear case costs twice the time of the better method and not more.
+The local one goes first, and the other starts with the kernel it has learned. It is given up when
+it has had as much time and is still far behind, so that a clear case costs twice the time of the
+better method and not more.
 
 With `max_time` each gets half of it, everything included. But a local method that has taken only a
 few steps by then says nothing about either: it is given as long as a hundred steps take. If too
@@ -146,13 +147,17 @@ class Contest:
         started = time.perf_counter()
         model = latent = nlp = None
         rival, abandoned = callback.rival, False
-        has_rival = rival is not None and rival.model is not None
+        known = None if rival is None else rival.model
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:
                 # until its first report it can be abandoned, and the rival is the result
-                with self.interruption.abandonable(self.limit) if has_rival else nullcontext():
-                    kernel = rival.model.kernel if has_rival else None
+                with (
+                    self.interruption.abandonable(self.limit)
+                    if known is not None
+                    else nullcontext()
+                ):
+                    kernel = None if known is None else known.kernel
                     model = self.fit(settings, self.learned, context, kernel=kernel)
                 if self._is_time_to_score(callback):
                     with self.interruption.abandonable(self.limit):
@@ -162,7 +167,7 @@ class Contest:
                 model = None
             except KeyboardInterrupt:
                 abandoned = model is None
-                if not self._is_over() or (abandoned and not has_rival):
+                if not self._is_over() or (abandoned and known is None):
                     raise
         seconds = time.perf_counter() - started
         stopped = self.interruption.seen or self.asked_to_stop

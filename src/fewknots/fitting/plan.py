@@ -100,9 +100,7 @@ def _full_batch_plan(method: AnyMethod, settings: FitSettings, n_rows: int) -> F
     return FitPlan(method, train, FULL_BATCH[optimizer], iterations)
 
 
-def _optimizer_in_steps(
-    method: AnyMethod, optimizer: str, n_rows: float, where: str
-) -> str | None:
+def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: float, where: str) -> str | None:
     """The optimizer that sees some rows at a time, or all in rounds; None for full batch.
 
     n_rows : a row with L latent functions counts √L times.
@@ -132,7 +130,7 @@ def _optimizer_in_steps(
 
 
 def _local_plan(settings: FitSettings, n_rows: int, where: str) -> Plan:
-    """A hundred and fifty batches of 256 rows unless the user says; fewer if nothing more is gained."""
+    """150 batches of 256 rows unless the user says; fewer if nothing more is gained."""
     if where == "cluster":
         raise ValueError(
             "method='local' keeps all rows of its fit in one place, so it does not fit to "
