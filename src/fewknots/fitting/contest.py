@@ -148,16 +148,12 @@ class Contest:
         model = latent = nlp = None
         rival, abandoned = callback.rival, False
         known = None if rival is None else rival.model
+        kernel = None if known is None else known.kernel
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:
                 # until its first report it can be abandoned, and the rival is the result
-                with (
-                    self.interruption.abandonable(self.limit)
-                    if known is not None
-                    else nullcontext()
-                ):
-                    kernel = None if known is None else known.kernel
+                with nullcontext() if known is None else self.interruption.abandonable(self.limit):
                     model = self.fit(settings, self.learned, context, kernel=kernel)
                 if self._is_time_to_score(callback):
                     with self.interruption.abandonable(self.limit):
