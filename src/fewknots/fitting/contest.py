@@ -45,6 +45,7 @@ from .settings import FitSettings
 
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
 _WATCHED = 1000  # held-out rows by which the second fit is followed
+_LAST_STEPS = 100  # in which the global method learns from the judges' rows
 _FEW_ROWS = 5000  # of which the global method is to see all
 _FAR_BEHIND = 1.1, 0.02  # an NLP of so many times the other's and so much more
 _ENOUGH_STEPS = 100  # of the local one, to judge it by
@@ -84,21 +85,16 @@ def held_out(codes: Int[np.ndarray, " N"], random_state: Any) -> Int[np.ndarray,
 
 
 class Contest:
-    """One fit with method="auto".
-
-    fit : the sequence that each competitor goes through.
-    update : lets more rows inform a model.
-    """
+    """One fit with method="auto"; `fit` is the sequence that each competitor goes through."""
 
     def __init__(
         self,
         fit: Callable[..., FittedModel],
-        update: Callable[..., FittedModel],
         settings: FitSettings,
         rows: RowsInMemory,
         context: FitContext,
     ):
-        self.fit, self.update, self.rows, self.context = fit, update, rows, context
+        self.fit, self.rows, self.context = fit, rows, context
         # named once, for the kernel of either
         self.settings = settings
         if not settings.chooses_kernel:
@@ -283,14 +279,19 @@ class Contest:
         return replace(model, posterior=posterior, evidence=evidence, stored_rows=stored)
 
     def _informed(self, model: FittedModel, outcome: Outcome) -> FittedModel:
-        """The judges' rows are learned from as those of a `partial_fit`, if there is time."""
+        """The judges' rows are learned from, too, if there is time."""
         limit = None if self.limit is None else TimeLimit(self.limit.left())
         if limit is not None and limit.seconds < outcome.seconds_to_start:
             return model
-        judges = self.rows._replace(weights=self.rows.weights - self.learned.weights)
-        settings = replace(self._settings_of(outcome.method), checkpoint=None, callback=None)
-        context = self.context._replace(limit=limit, task=None)
-        found = self.update(settings, judges.counted(), context, model)
+        settings = replace(
+            self._settings_of(outcome.method),
+            warm_start=True,
+            learn_kernel=False,
+            learn_inducing=False,
+            max_iter=_LAST_STEPS,
+            checkpoint=None,
+        )
+        found = self.fit(settings, self.rows, self.context._replace(limit=limit), model)
         return replace(found, history=model.history, iterations=model.iterations)
 
 

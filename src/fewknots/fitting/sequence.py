@@ -55,7 +55,7 @@ def fit(
     if warm is not None:
         check_warm(warm, settings, source.n_features)
     if compete and isinstance(source, RowsInMemory) and competes(settings, source.n_counted):
-        return Contest(fit, update, settings, source, context).winner()
+        return Contest(fit, settings, source, context).winner()
     n_latent = settings.starting_likelihood(source.classes).n_latent
     fit_plan = choose_plan(settings, source.n_rows, source.where, n_latent)
     if warm is not None:
