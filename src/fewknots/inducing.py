@@ -242,9 +242,9 @@ def _sample(n_rows, size, weights, rng):
 
 @compiled
 def _matrix(kernel, A, B):
-    return kernel(A, B)
+    return kernel.of_all(A, B)
 
 
 @compiled
 def _diagonal(kernel, A):
-    return kernel.diagonal(A)
+    return kernel.of_all.diagonal(A)

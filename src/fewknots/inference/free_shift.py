@@ -66,6 +66,8 @@ class FreeShiftPrior(NamedTuple):
 
     covariance: Float[Array, "N N"]
 
+    is_shared = True  # by all latent functions
+
     def belief(self, sites: Sites) -> Belief:
         """The mean of g. Variances, which no step needs, are left unknown here: `spread`."""
         K, root = self.covariance, jnp.sqrt(sites.precision)
@@ -85,6 +87,10 @@ class FreeShiftPrior(NamedTuple):
         gaussian = ShiftedGaussian(T, v, U)
         mean = times(T.mT, v) @ K - u
         return Belief(mean, unknown, unknown, log_det + log_det_shift, gaussian)
+
+    def mean_from(self, slope: Float[Array, "C N"]) -> Float[Array, "C N"]:
+        """K slope."""
+        return slope @ self.covariance
 
     def response(self, belief: Belief, change: Float[Array, "C N"]) -> Float[Array, "C N"]:
         """At a mode the curvature does not change with the variance: nothing responds."""

@@ -20,13 +20,15 @@ Of several latent functions each takes its own step, as if the others stood stil
 differences matter (`shift_invariant`, the softmax), their slopes add up to zero at the optimum, and
 so do their means. But each site has a curvature of its own, and against those the common part of
 the means would fade only slowly, over hundreds of passes. So a step leaves it out: no row's term
-changes, and the divergence from the prior falls.
+changes, and the divergence from the prior falls. (Slopes that add up to zero are means that do only
+under the same kernel. Where each class has its own: `_common_part`.)
 
 A step that lowers the objective is not taken: its size is halved and tried again from the old
 sites. So the objective never falls, and the loop ends when an accepted step gains less than
 `tolerance`, or at `max_passes`.
 """
 
+from functools import partial
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -45,7 +47,16 @@ _SMALLEST_STEP = 1e-4
 class Prior(Protocol):
     """What the solver asks of a prior."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all latent functions have the same one."""
+        ...
+
     def belief(self, sites: Sites) -> Belief: ...
+
+    def mean_from(self, slope: Float[Array, "L N"]) -> Float[Array, "L N"]:
+        """The mean that sites with g - bμ = slope leave; asked of priors that are not shared."""
+        ...
 
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
         """(C∘C) change."""
@@ -87,6 +98,8 @@ def solve_sites(
         seen = rule.look(belief, sites, rows)
         return Solution(sites, belief, seen.terms, seen.objective, jnp.asarray(False))
 
+    common_part = partial(_common_part, prior) if rule.likelihood.shift_invariant else None
+
     # The loop's first pass evaluates `start`: one copy of `evaluate` to compile, not two.
     class AscentState(NamedTuple):
         best: Solution
@@ -116,7 +129,7 @@ def solve_sites(
         )
         return AscentState(
             best,
-            _step(best, step, damping, rule.likelihood.shift_invariant),
+            _step(best, step, damping, common_part),
             step,
             jnp.where(accepted, gain, jnp.inf),
             damping,
@@ -137,15 +150,32 @@ def solve_sites(
     return last.best._replace(solved=~improving(last))
 
 
-def _step(now: Solution, step, damping, centred: bool) -> Sites:
+def _step(now: Solution, step, damping, common_part) -> Sites:
     """From the present sites towards their targets; `step` = 1 is the (damped) full step."""
     sites, mean, terms = now.sites, now.belief.mean, now.terms
     precision = sites.precision + step * damping * (terms.curvature - sites.precision)
     slope = sites.linear - sites.precision * mean  # what the present sites say α is
-    if centred:
-        mean, slope = (part - jnp.mean(part, axis=0) for part in (mean, slope))
+    if common_part is not None:
+        slope = slope - jnp.mean(slope, axis=0)
+        mean = mean - common_part(now)
     slope = slope + step * (terms.slope - slope)
     return Sites(precision, slope + precision * mean)
+
+
+def _common_part(prior: Prior, now: Solution) -> Float[Array, " N"]:
+    """What the means have in common that no row asks for.
+
+    Under kernels of their own, slopes with the common part s̄ leave means with K_c s̄ in them. The
+    shift that the divergence likes best is a harmonic mean of the K_c, times s̄: between the least
+    of them and C times that. So the least is left out, where all have the same sign.
+    """
+    mean, sites = now.belief.mean, now.sites
+    if prior.is_shared:
+        return jnp.mean(mean, axis=0)
+    slope = jnp.mean(sites.linear - sites.precision * mean, axis=0)
+    parts = prior.mean_from(jnp.broadcast_to(slope, mean.shape))
+    agreed = jnp.abs(jnp.sum(jnp.sign(parts), axis=0)) == len(parts)
+    return jnp.where(agreed, jnp.sign(parts[0]) * jnp.min(jnp.abs(parts), axis=0), 0.0)
 
 
 def _damping(prior: Prior, now: Solution) -> Float[Array, "L N"]:
