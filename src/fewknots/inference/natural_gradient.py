@@ -28,7 +28,7 @@ sites. So the objective never falls, and the loop ends when an accepted step gai
 `tolerance`, or at `max_passes`.
 """
 
-from functools import partial
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -54,8 +54,8 @@ class Prior(Protocol):
 
     def belief(self, sites: Sites) -> Belief: ...
 
-    def mean_from(self, slope: Float[Array, "L N"]) -> Float[Array, "L N"]:
-        """The mean that sites with g - bμ = slope leave; asked of priors that are not shared."""
+    def common_shift(self) -> Callable[[Float[Array, " N"]], Float[Array, "L N"]]:
+        """From the average slope to the shift of all means; asked of priors not shared."""
         ...
 
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
@@ -98,7 +98,7 @@ def solve_sites(
         seen = rule.look(belief, sites, rows)
         return Solution(sites, belief, seen.terms, seen.objective, jnp.asarray(False))
 
-    common_part = partial(_common_part, prior) if rule.likelihood.shift_invariant else None
+    common_part = _common_part(prior) if rule.likelihood.shift_invariant else None
 
     # The loop's first pass evaluates `start`: one copy of `evaluate` to compile, not two.
     class AscentState(NamedTuple):
@@ -162,20 +162,21 @@ def _step(now: Solution, step, damping, common_part) -> Sites:
     return Sites(precision, slope + precision * mean)
 
 
-def _common_part(prior: Prior, now: Solution) -> Float[Array, " N"]:
-    """What the means have in common that no row asks for.
+def _common_part(prior: Prior) -> Callable[[Solution], Float[Array, "*L N"]]:
+    """The map to what the means have in common that no row asks for.
 
-    Under kernels of their own, slopes with the common part s̄ leave means with K_c s̄ in them. The
-    shift that the divergence likes best is a harmonic mean of the K_c, times s̄: between the least
-    of them and C times that. So the least is left out, where all have the same sign.
+    Under one kernel that is their average. Else it is what belongs to the common part of the
+    slopes: both vanish together.
     """
-    mean, sites = now.belief.mean, now.sites
     if prior.is_shared:
-        return jnp.mean(mean, axis=0)
-    slope = jnp.mean(sites.linear - sites.precision * mean, axis=0)
-    parts = prior.mean_from(jnp.broadcast_to(slope, mean.shape))
-    agreed = jnp.abs(jnp.sum(jnp.sign(parts), axis=0)) == len(parts)
-    return jnp.where(agreed, jnp.sign(parts[0]) * jnp.min(jnp.abs(parts), axis=0), 0.0)
+        return lambda now: jnp.mean(now.belief.mean, axis=0)
+    shift = prior.common_shift()
+
+    def found(now: Solution) -> Float[Array, "L N"]:
+        mean, sites = now.belief.mean, now.sites
+        return shift(jnp.mean(sites.linear - sites.precision * mean, axis=0))
+
+    return found
 
 
 def _damping(prior: Prior, now: Solution) -> Float[Array, "L N"]:

@@ -30,10 +30,19 @@ from jaxtyping import Array, Float, Int
 from ..kernels import Kernel
 from ..numerics.arrays import AnyArray
 from ..numerics.elementary import not_below_zero
-from ..numerics.linalg import one_by_one, precision_factor, rows_times, times, with_each
+from ..numerics.linalg import (
+    cholesky_of_each,
+    lower_inverse,
+    one_by_one,
+    precision_factor,
+    rows_times,
+    times,
+    with_each,
+)
 from .features import FeatureCotangents, Features
 from .sites import Belief, Direction, RowGaussian, Running, Sites, WhitenedGaussian
 
+_NUGGET = 1e-6  # of the variance, where a covariance is inverted only to point the way
 Pullback = Callable[[Float[Array, "N N"]], Kernel]
 
 
@@ -68,10 +77,22 @@ class SparsePrior(NamedTuple):
         mean, reached = explained_marginals(self.features.explained, q)
         return Belief(mean, self.features.unexplained + reached, reached, -q.log_det, q)
 
-    def mean_from(self, slope: Float[Array, "L N"]) -> Float[Array, "L N"]:
-        """A Aᵀ slope."""
-        A = self.features.explained
-        return rows_times(rows_times(slope, A), A.mT)
+    def common_shift(self) -> Callable[[Float[Array, " N"]], Float[Array, "L N"]]:
+        """From a slope s̄ that all functions have to the shift that it leaves in their means.
+
+        A change t of all f_c(Z) changes no row's term, or little, and the divergence likes best
+
+            t = (Σ_c K_c⁻¹)⁻¹ Σ_c K_c⁻¹ (what s̄ leaves in f_c(Z)),    K_c⁻¹ = L_c⁻ᵀ L_c⁻¹.
+        """
+        A, whitener = self.features.explained, self.features.whitener
+        factor, _ = precision_factor(jnp.sum(whitener.mT @ whitener, axis=0))
+
+        def shift(slope: Float[Array, " N"]) -> Float[Array, "L N"]:
+            of_points = jnp.sum(times(whitener.mT, slope @ A), axis=0)
+            t = factor.T @ (factor @ of_points)
+            return times(A, whitener @ t)
+
+        return shift
 
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
         """Σ_m (A S Aᵀ)²_nm change_m, as a_nᵀ (S Aᵀ diag(change) A S) a_n."""
@@ -167,9 +188,19 @@ class FullPrior(NamedTuple):
         log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(lower)))
         return V.T @ whitened, variance, log_det, RowGaussian(lower, root, whitened)
 
-    def mean_from(self, slope: Float[Array, "L N"]) -> Float[Array, "L N"]:
-        """K slope."""
-        return rows_times(slope, self.covariance)
+    def common_shift(self) -> Callable[[Float[Array, " N"]], Float[Array, "L N"]]:
+        """The sparse prior's, with the rows as points: L (Σ_c K_c⁻¹)⁻¹ s̄, the same for all."""
+        K = self.covariance
+        scale = _NUGGET * jnp.max(jnp.diagonal(K, axis1=1, axis2=2), axis=1)
+        identity = jnp.eye(K.shape[-1], dtype=K.dtype)
+        inverse = lower_inverse(cholesky_of_each(K + scale[:, None, None] * identity))
+        factor, _ = precision_factor(jnp.sum(inverse.mT @ inverse, axis=0))
+
+        def shift(slope: Float[Array, " N"]) -> Float[Array, "L N"]:
+            common = len(K) * (factor.T @ (factor @ slope))
+            return jnp.broadcast_to(common, K.shape[:2])
+
+        return shift
 
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
         """Σ_m Σ²_nm change_m."""
