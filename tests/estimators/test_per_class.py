@@ -9,7 +9,8 @@ from fewknots.kernels import RBF, Bounded, Linear, Matern32, PerClass
 
 RNG = np.random.default_rng(1)
 X = RNG.normal(size=(90, 2))
-Y = np.array(["ant", "bee", "cat"])[np.argmax(X @ RNG.normal(size=(2, 3)), axis=1)]
+SCORES = X @ RNG.normal(size=(2, 3)) + 0.7 * RNG.normal(size=(90, 3))
+Y = np.array(["ant", "bee", "cat"])[np.argmax(SCORES, axis=1)]
 KERNELS = [RBF(), Matern32(lengthscale=Bounded(0.5, 9.0)), RBF() + Linear()]
 
 
@@ -28,7 +29,7 @@ def test_classes_have_their_kernels_in_sorted_order(fitted):
     assert [type(kernel).__name__ for kernel in kernels] == ["RBF", "Matern32", "Sum"]
     assert repr(fitted.kernel_).startswith("[RBF(")
     assert fitted.predict_proba(X).shape == (90, 3)
-    assert fitted.score(X, Y) > 0.8
+    assert fitted.score(X, Y) > 0.6
 
 
 def test_a_file_holds_all_of_it(fitted, tmp_path):
@@ -43,7 +44,7 @@ def test_a_file_holds_all_of_it(fitted, tmp_path):
 def test_minibatches_and_more_rows():
     found = classifier(optimizer="natural_gradient", batch_size=30, max_iter=40, dtype="float64")
     found.fit(X, Y)
-    assert found.score(X, Y) > 0.8
+    assert found.score(X, Y) > 0.6
     found.partial_fit(X[:20], Y[:20])
     assert isinstance(found.kernel_, PerClass)
 
