@@ -122,7 +122,9 @@ def with_each(
     return one_by_one(lambda both: function(*both), (matrix, tree))
 
 
-def rows_times(values: Float[Array, "L N"], matrix: Float[Array, "*L N M"]) -> Float[Array, "L M"]:
+def rows_times(
+    values: Float[AnyArray, "L N"], matrix: Float[AnyArray, "*L N M"]
+) -> Float[Array, "L M"]:
     """Σ_n values_n matrix_n, for the one matrix or for each its own."""
     return values @ matrix if matrix.ndim == 2 else times(matrix.mT, values)
 
