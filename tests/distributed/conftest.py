@@ -66,7 +66,9 @@ def compiled():
     """Environment variables of processes, whose programs are compiled once for the whole suite."""
     return {
         "OMP_NUM_THREADS": "1",
-        "XLA_FLAGS": os.environ["XLA_FLAGS"],  # products must be rounded as in this process
+        # products must be rounded as in this process
+        "XLA_FLAGS": os.environ["XLA_FLAGS"],
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"],
         "JAX_COMPILATION_CACHE_DIR": os.environ["JAX_COMPILATION_CACHE_DIR"],
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "PYTHONPATH": os.pathsep.join(filter(None, [_source(), os.environ.get("PYTHONPATH")])),
