@@ -38,7 +38,6 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.computes
 def test_the_sequence_of_readme(fewknots, folder, monkeypatch):
     pytest.importorskip("onnx")
     monkeypatch.chdir(folder)
