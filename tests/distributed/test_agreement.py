@@ -54,7 +54,7 @@ def test_partitions_and_workers_change_nothing(cluster, in_memory, n_workers):
 def test_three_classes_are_the_same_too(cluster):
     """The first rounds of them: sums are exact, so they need not converge to agree."""
     X, y = rows(300)
-    y, few = three_classes(X, y), SETTINGS | {"max_iter": 2, "warp": None}
+    y, few = three_classes(X, y), SETTINGS | {"max_iter": 3, "warp": None}
     expected = GPClassifier(**few).fit(X, y)
     with cluster(3):
         fitted = GPClassifier(**few).fit(*cut(X, y, 5))
