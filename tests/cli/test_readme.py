@@ -18,7 +18,7 @@ def commands(document):
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("fewknots ")]
 
 
-def flights(n=1200, seed=0):
+def flights(n=1500, seed=0):
     """Hundreds of small heaps of one label each: more than inducing points can follow."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(n // 5, 3))
