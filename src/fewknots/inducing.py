@@ -19,9 +19,12 @@ The least useful points go where the most is to be gained, as long as the gain i
 Both put points on rows. Where a model is to hold no row as it is, they are **displaced** a little.
 """
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 
+from .data.blocks import padded, rounded_up
 from .kernels import Kernel
 from .numerics.precision import compiled, for_platform
 
@@ -177,11 +180,9 @@ def relocate(
     candidates = np.sort(rng.choice(len(rows), min(_MOST_CANDIDATES, len(rows)), replace=False))
     X, b = X[rows], 0.5 * curvature[rows] * (len(X) / len(rows))
     most_moves = min(len(Z) // 2, len(candidates))
-    K_z = np.asarray(_matrix(kernel, X, Z), np.float64)
-    Kmm = np.asarray(_matrix(kernel, Z, Z), np.float64)
+    K_z, Kmm, K_c = _matrices(kernel, X, Z, X[candidates])
     Kmm = Kmm + _SMALLEST_SHARE * np.mean(np.diagonal(Kmm)) * np.eye(len(Z))
     leaving, losses = _cheapest_to_lose(K_z, Kmm, b, most_moves)
-    K_c = np.asarray(_matrix(kernel, X, X[candidates]), np.float64)
     arriving, gains = _best_to_gain(K_c, candidates, K_z, Kmm, b, most_moves)
     moves = int(np.argmin(np.append(gains > _WORTHWHILE * losses, False)))
     moved = Z.copy()
@@ -238,6 +239,19 @@ def _sample(n_rows, size, weights, rng):
     if n_rows <= size:
         return np.arange(n_rows)
     return np.sort(rng.choice(n_rows, size, replace=False, p=weights / weights.sum()))
+
+
+def _matrices(kernel: Kernel, X: Any, Z: Any, C: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Between the rows X and the points Z, among the points, and between the rows X and rows C."""
+    sizes = (rounded_up(len(rows)) for rows in (X, C))  # so that few programs are compiled
+    found = _padded_matrices(kernel, *map(padded, (X, C), sizes), Z)
+    K_z, K_c, Kmm = (np.asarray(K, np.float64) for K in found)
+    return K_z[: len(X)], Kmm, K_c[: len(X), : len(C)]
+
+
+@compiled
+def _padded_matrices(kernel, X, C, Z):
+    return kernel(X, Z), kernel(X, C), kernel(Z, Z)
 
 
 @compiled

@@ -128,7 +128,7 @@ def _prior_mean(rows: Rows, kernel: Kernel, likelihood: Likelihood) -> Float[np.
     counts = 1.0 + np.bincount(codes, weights, minlength=max(2, likelihood.n_latent))
     share = counts / counts.sum()
     with computing_in(np.dtype(np.float64)):
-        variance = float(_diagonal(kernel, rows.X[:1].astype(np.float64))[0])
+        variance = float(np.asarray(_diagonal(kernel, rows.X[:1].astype(np.float64)))[0])
     if isinstance(likelihood, Bernoulli) and likelihood.link == "probit":
         return np.asarray(ndtri(share[1]) * np.sqrt(1.0 + variance))
     log_odds = np.asarray(logit(share[1])) if two else np.log(share) - np.mean(np.log(share))
