@@ -11,7 +11,7 @@ once more in the same process. Printed are seconds of wall clock and, in bracket
     compiling  by XLA; `programs` is how many
     running    the rest of the fit
     predicting `predict_proba` or `predict` on the rows of the fit, with what it compiles
-    total      from starting Python to its end
+    total      from starting Python to the first predictions
     second     fit and predictions once more
 
 For comparison, on the same rows and also in processes of their own, scikit-learn's
@@ -25,7 +25,6 @@ import argparse
 import importlib
 import importlib.util
 import json
-import resource
 import subprocess
 import sys
 import threading
@@ -148,6 +147,7 @@ def fit_in_this_process(kind: str) -> dict:
         return started, fitted, clock.now()
 
     started, fitted, predicted = fit_and_predict()
+    tell_cpu()
     programs = compilations.count
     again, _, ended = fit_and_predict()
     clock.running = False
@@ -166,15 +166,23 @@ def fit_peer(name: str, kind: str) -> None:
     module, cls = PEERS[name]
     model = getattr(importlib.import_module(module), cls)()
     model.fit(X, y).predict_proba(X)
+    tell_cpu()
+
+
+def tell_cpu() -> None:
+    """The seconds of CPU of this process, at once."""
+    print(time.process_time(), flush=True)
 
 
 def in_new_process(*arguments: str) -> tuple[tuple[float, float], str]:
-    """Its seconds of wall clock and CPU, and what it printed."""
-    before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    """Its seconds of wall clock and CPU until the first predictions, and what it printed then."""
+    started = time.perf_counter()
     command = [sys.executable, "-W", "ignore", __file__, *arguments]
-    printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    wall, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        cpu = float(process.stdout.readline())
+        wall = time.perf_counter() - started
+        printed = process.stdout.read()
     return (wall, cpu), printed
 
 
@@ -200,9 +208,9 @@ def main() -> None:
     print("|---" * (len(PARTS) + 2) + "|", flush=True)
     for kind in options.kinds:
         whole, printed = in_new_process(kind, "--here")
-        found = json.loads(printed.splitlines()[-1])
+        found = json.loads(printed)
         parts = {name: tuple(seconds) for name, seconds in found["parts"].items()}
-        parts["total"] = _less(whole, parts["second"])
+        parts["total"] = whole
         columns = [told(parts[part]) for part in PARTS]
         print(f"| {kind} | " + " | ".join(columns) + f" | {found['programs']} |", flush=True)
     if options.no_peers:
