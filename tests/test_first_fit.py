@@ -38,13 +38,14 @@ print(json.dumps({"programs": names, "slow": slow}))
 
 # The programs of a fit and of predictions for its rows. One is empty, and asks XLA for its options;
 # one compares the starts; then training (for inducing points: where idle ones go); then marginals
-# and probabilities. The local method needs a prior mean, and scores.
+# and probabilities. The local method needs a prior mean, its model after each step, and
+# scores.
 _MOST_PROGRAMS = {
     ("two", 200): 5,
     ("two", 400): 6,
     ("three", 200): 5,
     ("regressor", 200): 5,
-    ("local", 400): 7,
+    ("local", 400): 8,
 }
 
 

@@ -25,7 +25,6 @@ from ..exceptions import NumericalError
 from ..inference.method import check_latent
 from ..inference.sites import Rows
 from ..likelihoods import Likelihood, Softmax
-from ..numerics.arrays import array_module
 from ..numerics.linalg import one_batch_of_solves
 from ..numerics.precision import compiled, one_lapack_thread
 from ..optimize import adam
@@ -182,8 +181,7 @@ class _Neighbourhoods:
         return metric
 
     def _model(self, state: _State) -> LocalModel:
-        free = jax.tree.map(np.asarray, state.free)
-        return jax.tree.map(np.asarray, _decoded(free, self.constraints))
+        return jax.tree.map(np.asarray, _model_of(state.free, self.constraints))
 
     def _likelihood(self, state: _State) -> Likelihood:
         return jax.tree.map(np.exp, state.likelihood)
@@ -261,11 +259,13 @@ class _Neighbourhoods:
 
 
 def _decoded(free: LocalModel, constraints: Constraints | None) -> LocalModel:
-    exp = array_module(free.sharpness).exp
-    kernel = jax.tree.map(exp, free.kernel)
+    kernel = jax.tree.map(jnp.exp, free.kernel)
     if constraints is not None:
         kernel = within(kernel, constraints)
-    return LocalModel(kernel, free.mean, exp(free.sharpness))
+    return LocalModel(kernel, free.mean, jnp.exp(free.sharpness))
+
+
+_model_of = compiled(_decoded)
 
 
 @compiled
