@@ -95,16 +95,17 @@ class Compilations:
         self.spans: dict[str, list[tuple[float, float]]] = {part: [] for part in _EVENTS.values()}
         jax.monitoring.register_event_duration_secs_listener(self._note)
 
-    def _note(self, event: str, seconds: float, **_: object) -> None:
+    def _note(self, event: str, duration_secs: float, **_: str | int) -> None:
         part = _EVENTS.get(event)
         if part is not None:
             end = self.clock.now()
-            self.spans[part].append((end - seconds, end))
+            self.spans[part].append((end - duration_secs, end))
             self.count += part == "compiling"
 
     def split(self, start: float, end: float) -> dict[str, tuple[float, float]]:
         """What each part took between two moments; a span inside another one is the inner one's."""
-        found, inner = {}, []
+        found: dict[str, tuple[float, float]] = {}
+        inner: list[tuple[float, float]] = []
         for part in ("compiling", "lowering", "tracing"):
             without = self.clock.spent(inner)
             inner += [span for span in self.spans[part] if start <= span[0] and span[1] <= end]
