@@ -19,6 +19,7 @@ import numpy as np
 # Warnings of the package look for the user's line, and pass over jaxtyping's: these here, too.
 __name__ = "jaxtyping.by_kind"
 
+_DEEPEST = 8  # collections in collections; no annotation says more of them
 _ONE_BY_ONE = 32  # the items of a longer collection have a type each, but no shapes
 _jaxtyped = jaxtyping.jaxtyped
 _known: dict[types.CodeType, "_Calls"] = {}
@@ -73,25 +74,26 @@ class _Calls:
         self.kind = functools.partial(_kind, words_matter=words_matter)
 
 
-def _kind(value: Any, words_matter: bool) -> Hashable:
+def _kind(value: Any, words_matter: bool, depth: int = 0) -> Hashable:
     """All of a value that a check of annotations can depend on."""
     cls = type(value)
     if _is_array(cls):
         return cls, value.shape, value.dtype
-    if cls is tuple:
-        return cls, *[_kind(item, words_matter) for item in value]
-    if cls is dict:
-        return cls, _kind_of_items([*value.items()], words_matter)
-    if cls in (list, set, frozenset):
-        return cls, _kind_of_items([*value], words_matter)
+    if cls in (tuple, dict, list, set, frozenset):
+        if depth == _DEEPEST:
+            return cls
+        if cls is tuple:
+            return cls, *[_kind(item, words_matter, depth + 1) for item in value]
+        items = [*value.items()] if cls is dict else [*value]
+        return cls, _kind_of_items(items, words_matter, depth + 1)
     if isinstance(value, type) or (words_matter and cls in (str, int, bool)):
         return cls, value
     return cls
 
 
-def _kind_of_items(items: list, words_matter: bool) -> Hashable:
+def _kind_of_items(items: list, words_matter: bool, depth: int) -> Hashable:
     if len(items) <= _ONE_BY_ONE:
-        return frozenset([_kind(item, words_matter) for item in items])
+        return frozenset([_kind(item, words_matter, depth) for item in items])
     return frozenset(map(type, items))
 
 

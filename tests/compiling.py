@@ -12,20 +12,23 @@ _LEVEL = (
     "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 _NOT_OPTIMISED = "jax_disable_most_optimizations"
+_VARIABLE = _NOT_OPTIMISED.upper()
 os.environ.setdefault("XLA_FLAGS", _LEVEL)
-os.environ.setdefault(_NOT_OPTIMISED.upper(), "1")
+os.environ.setdefault(_VARIABLE, "1")
 
 
-def compile_quickly() -> None:
-    """As in the processes that tests start: most tests compile more than they compute."""
-    jax.config.update(_NOT_OPTIMISED, os.environ[_NOT_OPTIMISED.upper()] == "1")
+def compile_as_said() -> None:
+    """Compile as processes do that are started now: if nobody says otherwise, quickly."""
+    jax.config.update(_NOT_OPTIMISED, os.environ[_VARIABLE] == "1")
 
 
 @contextmanager
 def optimised():
     """Inside, compiling takes twice the time, and running the programs a third."""
-    jax.config.update(_NOT_OPTIMISED, False)
+    before, os.environ[_VARIABLE] = os.environ[_VARIABLE], "0"
+    compile_as_said()
     try:
         yield
     finally:
-        compile_quickly()
+        os.environ[_VARIABLE] = before
+        compile_as_said()

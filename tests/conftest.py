@@ -22,9 +22,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from .annotations import check_annotations
-from .compiling import compile_quickly, optimised
+from .compiling import compile_as_said, optimised
 
-compile_quickly()
+compile_as_said()
 check_annotations("fewknots")
 
 from fewknots.numerics.precision import computing_in  # noqa: E402  (after the hook, to be checked by it)

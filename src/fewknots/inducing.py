@@ -256,9 +256,9 @@ def _padded_matrices(kernel, X, C, Z):
 
 @compiled
 def _matrix(kernel, A, B):
-    return kernel(A, B)
+    return kernel.of_all(A, B)
 
 
 @compiled
 def _diagonal(kernel, A):
-    return kernel.diagonal(A)
+    return kernel.of_all.diagonal(A)

@@ -13,7 +13,8 @@ For q(v) = N(m, S) in whitened coordinates v = L⁻¹u (features.py) and S = U d
 
 which is section 4's predictive distribution, rearranged: s_i = 1 where the data said nothing
 (prior variance stays) and s_i → 0 where they said everything. Each latent function of a likelihood
-has its own q(v), hence its own T, all with the same points and kernel.
+has its own q(v), hence its own T, all with the same points and kernel, or each with its own kernel
+(kernels/per_class.py).
 
 | symbol | name here  | shape |
 |--------|------------|-------|
@@ -35,7 +36,7 @@ from .data.blocks import BLOCK_SIZES, map_blocks
 from .kernels import Kernel
 from .numerics.arrays import AnyArray
 from .numerics.elementary import not_below_zero
-from .numerics.linalg import one_by_one
+from .numerics.linalg import one_by_one, with_each
 from .numerics.precision import KeepsDeviceCopy, compiled, computing_in, for_platform
 
 # What it costs to call a compiled function, in rows: a GPU does thousands in that time.
@@ -177,7 +178,7 @@ Held: TypeAlias = GaussianPosterior | MixturePosterior
 def from_whitened(
     kernel: Kernel,
     points: Float[AnyArray, "M D"],
-    whitener: Float[AnyArray, "M M"],
+    whitener: Float[AnyArray, "*L M M"],
     mean: Float[AnyArray, "*S L M"],
     factor: Float[AnyArray, "L M M"],
     kind: type[Held] = GaussianPosterior,
@@ -195,15 +196,15 @@ def _marginals(state, X: Float[Array, "B D"]):
     kernel, points, projection, mean, shrink = state
     covariance = kernel(X, points)
 
-    def one_function(held):
+    def one_function(covariance, held):
         projection, mean, shrink = held
         a = covariance @ projection.T
-        # Above zero in exact arithmetic; only rounding at a well-known point can pass below.
-        variance = not_below_zero(kernel.diagonal(X) - jnp.square(a) @ shrink)
-        return (a @ mean.T).T, variance
+        return (a @ mean.T).T, jnp.square(a) @ shrink
 
-    mean, variance = one_by_one(one_function, (projection, jnp.moveaxis(mean, -2, 0), shrink))
-    return jnp.moveaxis(mean, 0, -2), variance
+    held = projection, jnp.moveaxis(mean, -2, 0), shrink
+    mean, learned = with_each(one_function, covariance, held)
+    # Above zero in exact arithmetic; only rounding at a well-known point can pass below.
+    return jnp.moveaxis(mean, 0, -2), not_below_zero(kernel.diagonal(X) - learned)
 
 
 @compiled

@@ -47,6 +47,7 @@ def test_a_dataframe_gives_what_the_array_in_memory_gives(fitted, in_memory, fra
     assert list(fitted.feature_names_in_) == ["time", "distance"]
 
 
+@pytest.mark.computes
 def test_three_classes_give_what_they_give_in_memory(threads):
     X, y = rows(120)
     y = three_classes(X, y)

@@ -154,7 +154,7 @@ def test_a_callback_that_stops_ends_the_contest():
 def ticking_clock(monkeypatch):
     """A clock that moves on whenever it is read: how quick the machine is does not matter."""
     readings = itertools.count()
-    monkeypatch.setattr(time, "perf_counter", lambda: 0.25 * next(readings))
+    monkeypatch.setattr(time, "perf_counter", lambda: 0.0625 * next(readings))
 
 
 @pytest.mark.slow
@@ -163,10 +163,9 @@ def test_a_short_time_is_shared_and_a_run_can_be_taken_up(ticking_clock, monkeyp
     """Neither may use up what is meant for both; each keeps itself in a folder of its own."""
     monkeypatch.setattr(contest, "_ENOUGH_STEPS", 20)
     # only what learns by minibatches has checkpoints
-    monkeypatch.setattr(plan, "MOST_ROWS_FULL_BATCH", 1_000)
-    monkeypatch.setattr(contest, "_FEW_ROWS", 1_000)
-    X, y = plane(2_500)
-    options = {"random_state": 0, "max_time": 60, "checkpoint": tmp_path}
+    monkeypatch.setattr(plan, "MOST_ROWS_FULL_BATCH", 5_000)
+    X, y = plane(5_500)
+    options = {"random_state": 0, "max_time": 30, "checkpoint": tmp_path}
     clf = GPClassifier(**options).fit(X, y)
     assert clf.contest_["sparse_kl"] < 0.6  # it has learned something
     assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "sparse_kl"]

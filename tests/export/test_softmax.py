@@ -90,6 +90,7 @@ def test_three_classes(kernel, tmp_path):
         assert compare(classifier, places(X), tmp_path / "m.onnx", dtype) < tolerance
 
 
+@pytest.mark.computes
 @pytest.mark.parametrize("n_classes", [10, 26])
 def test_many_classes(n_classes, tmp_path):
     X = np.random.default_rng(1).normal(size=(130, 3))
@@ -146,7 +147,7 @@ def test_a_missing_number_spoils_its_own_row_alone(fitted, tmp_path):
 
 def test_the_file_is_as_large_as_its_numbers(fitted, tmp_path):
     """C projections of M×M."""
-    X, y = rows(400)
+    X, y = rows(100)
     classifier = GPClassifier(n_inducing=80, learn_kernel=False, learn_inducing=False, tol=1e-2)
     classifier.fit(X, y).to_onnx(tmp_path / "m.onnx")
     numbers = 4 * 80 * (3 * 80 + 2)

@@ -28,7 +28,7 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("rule", ["laplace", "kl"])
+@pytest.mark.parametrize("rule", ["laplace", pytest.param("kl", marks=pytest.mark.computes)])
 def test_two_threads_do_not_wait_for_each_other_forever(rule):
     process = subprocess.run(
         [sys.executable, "-c", PROGRAM, rule], capture_output=True, text=True, timeout=HANGS

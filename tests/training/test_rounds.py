@@ -77,6 +77,7 @@ def small_samples(monkeypatch):
     monkeypatch.setattr(in_steps, "_SAMPLE_ROWS", 500)
 
 
+@pytest.mark.computes
 def test_rounds_end_where_the_full_batch_ends(small_samples):
     """To what tol means: ten iterations more would gain less than that a row, here 0.2 nats."""
     X, y = made_up(2000)
@@ -111,6 +112,7 @@ def test_nothing_but_q_may_be_learned_in_rounds(small_samples):
 
 
 @unfinished
+@pytest.mark.computes
 def test_a_run_taken_up_again_ends_with_the_same_model(small_samples, tmp_path):
     X, y = made_up(2000)
     settings = SETTINGS | {"max_iter": 6, "tol": 0.0}

@@ -41,7 +41,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     Parameters
     ----------
-    kernel : kernel or str, default "auto"
+    kernel : kernel, str, or list of them, default "auto"
         "auto": Matern32 + Linear + Constant, each parameter with a prior, so that few rows and many
         inputs do no harm; several starting lengthscales are tried (docs/choosing-a-method.md).
         Or a kernel from `fewknots.kernels`, or names such as "matern32" or "matern32 + linear", or
@@ -49,6 +49,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         It sees the inputs standardised (see `standardize`). Parameters given are where learning
         starts, or what is used if `learn_kernel=False`. A single parameter can be fixed, bounded
         or given a prior, as in `RBF(lengthscale=Bounded(0.1, 10.0))` (see `fewknots.kernels`).
+        A list is a kernel for each class, in the order of `classes_` (three classes and more, or
+        likelihood="softmax"; method "sparse_kl" or "full_kl").
     ard : bool, default True
         One lengthscale per input. False: one for all inputs, in every part of the kernel; a
         single part can choose for itself, as in `RBF(ard=False)`.

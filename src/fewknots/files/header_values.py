@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..exceptions import ModelFileError
-from ..kernels import KERNELS, Kernel, Product, Sum, Warp
+from ..kernels import KERNELS, Kernel, PerClass, Product, Sum, Warp
 from ..kernels.combine import Pair
 from ..kernels.constraints import CONSTRAINTS, Constraint
 from ..likelihoods import LIKELIHOODS, Likelihood
 from ..numerics.fields import ColumnChoice, Positive, Setting, checked_parameter
 from .container import shown
 
-_OWN_KERNELS = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product, Warp)}
+_OWN_KERNELS = {cls.__name__: cls for cls in (*KERNELS.values(), Sum, Product, Warp, PerClass)}
 _OWN_LIKELIHOODS = {cls.__name__: cls for cls in LIKELIHOODS.values()}
 _MOST_KERNEL_PARTS = 100  # including sums and products: nested kernels mean nested calls
 _DATE_DTYPE = re.compile(r"<[mM]8\[\d{0,4}(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
@@ -99,6 +99,8 @@ def _with_names(what: str, own: Mapping[str, Any], others: Iterable[Any], base: 
 
 def classes_in(kernel: Any) -> set[type[Kernel]]:
     """The classes of a kernel and of its inner kernels; empty for a text or a number."""
+    if isinstance(kernel, list | tuple):
+        return set().union(*map(classes_in, kernel))
     if not isinstance(kernel, Kernel):
         return set()
     inner = kernel.get_params(deep=False).values()
@@ -129,6 +131,8 @@ def _encode(value: Any) -> Any:
         return {"likelihood": encode_likelihood(value)}
     if isinstance(value, Constraint):
         return {"constraint": {"class": type(value).__name__, "fields": vars(value)}}
+    if isinstance(value, list | tuple) and classes_in(value):
+        return {"list": [_encode(entry) for entry in value]}
     if isinstance(value, dict):
         return {"dict": [[_encode(k), _encode(v)] for k, v in value.items()]}
     if isinstance(value, np.dtype | type):
@@ -246,6 +250,8 @@ def _decode(encoded: Any, known: KnownClasses) -> Any:
     if "constraint" in encoded:
         constraint = encoded["constraint"]
         return named("constraint", constraint["class"], CONSTRAINTS)(**constraint["fields"])
+    if "list" in encoded:
+        return [_decode(entry, known) for entry in encoded["list"]]
     if "dict" in encoded:
         return {_decode_key(key): _decode(value, known) for key, value in encoded["dict"]}
     return decode_array(encoded["array"])

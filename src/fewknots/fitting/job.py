@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..combined import CombinedPosterior
 from ..data.standardise import Standardiser
 from ..exceptions import NumericalWarning, warn
-from ..kernels import Kernel, as_kernel
+from ..kernels import Kernel, as_kernels
 from ..kernels.automatic import automatic_kernel
 from ..likelihoods import Likelihood
 from ..numerics.precision import resolve_jitter
@@ -142,7 +142,7 @@ class Job:
         """The user's or the default one, around it the warps of its inputs."""
         settings, source = self.settings, self.source
         if not settings.chooses_kernel:
-            kernel = as_kernel(settings.kernel, source.feature_names)
+            kernel = as_kernels(settings.kernel, source.feature_names)
         elif self.shape is not None:
             kernel = automatic_kernel(np.asarray(self.shape.spread), settings.ard)
         else:

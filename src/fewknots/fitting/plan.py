@@ -56,6 +56,7 @@ def choose_plan(
         name = _automatic_method(settings, n_rows, where)
     method = _with_options(METHODS[settings.targets][name], settings.method_options)
     _check_method(method, settings)
+    _check_kernels(method, settings, where, n_latent)
     if method.looks_up_neighbours:
         return FitPlan.after(method, _local_plan(settings, n_rows, where))
     counted = n_rows * n_latent**0.5
@@ -184,6 +185,7 @@ def competes(settings: FitSettings, n_rows: int, where: str = "memory") -> bool:
         and settings.batch_size == "auto"
         and settings.max_iter is None
         and settings.learn_kernel
+        and settings.n_kernels == 1
         and not settings.warm_start
         and (by_minibatches or settings.validation_fraction is None)
         # who goes on from a checkpoint must hold the same rows out
@@ -251,6 +253,30 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
     if not method.looks_up_neighbours and settings.n_neighbors != "auto":
         raise ValueError(
             f"n_neighbors is for method='local', but the method is {method.name!r}. Leave it out."
+        )
+
+
+def _check_kernels(method: AnyMethod, settings: FitSettings, where: str, n_latent: int) -> None:
+    """A kernel for each class asks for as many classes, and for a method that knows it."""
+    count = settings.n_kernels
+    if count == 1:
+        return
+    if not method.own_kernels:
+        raise ValueError(
+            f"method={method.name!r} has one kernel for all latent functions, and a kernel for "
+            "each class was given. Use method='sparse_kl' or 'full_kl', or one kernel."
+        )
+    if where == "cluster" or settings.optimizer == ROUNDS:
+        raise ValueError(
+            "training in rounds, as on a Dask cluster, has one kernel for all classes, and a "
+            "kernel for each was given. Use one kernel, or rows in memory or in a stream."
+        )
+    if count != n_latent:
+        raise ValueError(
+            f"{count} kernels were given, one for each class, and there "
+            f"{'is 1 latent function' if n_latent == 1 else f'are {n_latent} classes'}. Give one "
+            "kernel for all, or as many as there are classes; two classes have one latent "
+            "function, unless likelihood='softmax'."
         )
 
 

@@ -27,6 +27,7 @@ from ..inference.regression import SVI, Exact, Titsias
 from ..inference.sparse_kl import SparseKL
 from ..inference.sparse_mean_field import SparseMeanField
 from ..inference.two_stage import TwoStage
+from ..kernels import as_kernels, count_kernels
 from ..likelihoods import LINKS, Bernoulli, Gaussian, Likelihood, MultinomialProbit, Softmax
 from ..local.method import Local
 from ..optimize import lbfgsb, scg
@@ -175,6 +176,11 @@ class FitSettings:
         """By which a method can say that it is derived for it; of two classes if none are known."""
         given = "probit" if self.likelihood == "auto" else self.likelihood
         return given if isinstance(given, str) else type(given).__name__.lower()
+
+    @property
+    def n_kernels(self) -> int:
+        """For how many classes there is a kernel each; 1: it is one for all."""
+        return 1 if self.chooses_kernel else count_kernels(as_kernels(self.kernel))
 
     @property
     def chooses_inducing(self) -> bool:

@@ -27,7 +27,7 @@ from ..data.quantiles import centre_and_scale, has_many_values, quantiles
 from ..data.row_draw import some_rows
 from ..data.standardise import Standardiser
 from ..inference.sites import Rows
-from ..kernels import Kernel, Warp, as_kernel
+from ..kernels import Kernel, Warp, as_kernels
 from ..kernels.signed_power import BEND, warped
 from ..kernels.warp import LearnedSlope
 from ..numerics.fields import checked_columns
@@ -70,7 +70,7 @@ def warped_units(
         return standardiser, None
     candidates = list(range(source.n_features))
     if not settings.chooses_kernel:
-        kernel = as_kernel(settings.kernel, source.feature_names)
+        kernel = as_kernels(settings.kernel, source.feature_names)
         candidates = _inputs_that_may_be_warped(kernel, source.n_features)
     if not candidates:
         return standardiser, None

@@ -16,6 +16,10 @@ A method's bound is a function of (A, κ). Given its derivatives for those two, 
 returns the derivatives for the kernel's parameters and Z, in closed form down to the kernel
 matrices and by autodiff only through the kernel itself: five matrix products instead of a
 backward pass through a Cholesky factor and an inverse. Cost: O(NM² + M³), memory O(NM).
+
+Latent functions share all of this, unless the kernel is one for each class
+(kernels/per_class.py): then A, κ, L⁻¹ and their derivatives have an axis L in front, and cost L
+times as much. Only methods with `own_kernels` know that case.
 """
 
 from collections.abc import Callable
@@ -29,15 +33,15 @@ from jaxtyping import Array, Bool, Float
 from ..kernels import Kernel
 from ..numerics.arrays import AnyArray
 from ..numerics.elementary import not_below_zero
-from ..numerics.linalg import cholesky_pullback, cholesky_with_ladder
+from ..numerics.linalg import cholesky_pullback, cholesky_with_ladder, one_by_one
 
 
 class Features(NamedTuple):
     """The projection of N rows on M inducing points."""
 
-    explained: Float[Array, "N M"]
-    unexplained: Float[Array, " N"]
-    whitener: Float[Array, "M M"]
+    explained: Float[Array, "*L N M"]
+    unexplained: Float[Array, "*L N"]
+    whitener: Float[Array, "*L M M"]
     jitter: Float[Array, ""]  # the relative jitter that was needed
     ok: Bool[Array, ""]  # False if no jitter on the ladder made Kmm factorisable
 
@@ -55,19 +59,19 @@ class Whitening:
 
     kernel: Kernel
     Z: Float[AnyArray, "M D"]
-    whitener: Float[Array, "M M"]
+    whitener: Float[Array, "*L M M"]
     jitter: Float[Array, ""]
     ok: Bool[Array, ""]
     points_pullback: Callable[[Array], tuple[Kernel, Float[Array, "M D"]]]
 
     def pullback(
-        self, lower_t_cotangent: Float[Array, "M M"]
+        self, lower_t_cotangent: Float[Array, "*L M M"]
     ) -> tuple[Kernel, Float[Array, "M D"]]:
         """From Lᵀ L̄ to (kernel, Z), through Kmm alone."""
         dKmm = cholesky_pullback(self.whitener, lower_t_cotangent)
         # the jitter follows the mean of Kmm's diagonal
-        shift = self.jitter * jnp.mean(jnp.diagonal(dKmm))
-        dKmm = dKmm + shift * jnp.eye(dKmm.shape[0], dtype=dKmm.dtype)
+        shift = self.jitter * mean_diagonal(dKmm)
+        dKmm = dKmm + shift[..., None, None] * jnp.eye(dKmm.shape[-1], dtype=dKmm.dtype)
         return self.points_pullback(dKmm)
 
 
@@ -89,7 +93,7 @@ class Pullback:
         return added(through_rows, self.whitening.pullback(-dA.T @ A))
 
     def from_rows(
-        self, dKnm: Float[Array, "N M"], d_diagonal: Float[Array, " N"]
+        self, dKnm: Float[Array, "*L N M"], d_diagonal: Float[Array, "*L N"]
     ) -> tuple[Kernel, Float[Array, "M D"]]:
         """From K̄nm and the derivative for diag Knn: the part that is a sum over rows."""
         return self.rows_pullback((dKnm, d_diagonal))
@@ -105,8 +109,13 @@ def whiten(
 ) -> Whitening:
     """Factorise Kmm, once for any number of blocks of rows."""
     Kmm, pullback = jax.vjp(lambda kernel, Z: kernel(Z, Z), kernel, Z)
-    factor = cholesky_with_ladder(Kmm, jnp.mean(jnp.diagonal(Kmm)), jitter)
+    factor = cholesky_with_ladder(Kmm, mean_diagonal(Kmm), jitter)
     return Whitening(kernel, Z, factor.inverse, factor.jitter, factor.ok, pullback)
+
+
+def mean_diagonal(matrix: Float[Array, "*L M M"]) -> Float[Array, "*L"]:
+    """Of each matrix."""
+    return jnp.mean(jnp.diagonal(matrix, axis1=-2, axis2=-1), axis=-1)
 
 
 def project_rows(whitening: Whitening, X: Float[AnyArray, "N D"]) -> tuple[Features, Pullback]:
@@ -116,9 +125,12 @@ def project_rows(whitening: Whitening, X: Float[AnyArray, "N D"]) -> tuple[Featu
         return kernel(X, Z), kernel.diagonal(X)
 
     (Knm, diagonal), pullback = jax.vjp(kernel_matrices, whitening.kernel, whitening.Z)
-    explained = Knm @ whitening.whitener.T
+    if Knm.ndim == 2:
+        explained = Knm @ whitening.whitener.T
+    else:
+        explained = one_by_one(lambda both: both[0] @ both[1].T, (Knm, whitening.whitener))
     # κ ≥ 0 in exact arithmetic; at a row that is an inducing point rounding can pass below.
-    unexplained = not_below_zero(diagonal - jnp.sum(jnp.square(explained), axis=1))
+    unexplained = not_below_zero(diagonal - jnp.sum(jnp.square(explained), axis=-1))
     features = Features(explained, unexplained, whitening.whitener, whitening.jitter, whitening.ok)
     return features, Pullback(features, whitening, pullback)
 

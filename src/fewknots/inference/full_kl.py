@@ -37,7 +37,7 @@ class FullKL(OverRows):
     name = "full_kl"
     is_bound = True
     weights = "any"
-    several_latent = True
+    several_latent = own_kernels = True
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         prior, pullback = FullPrior.over(kernel, rows.X)

@@ -35,6 +35,7 @@ class Capabilities:
     looks_up_neighbours: ClassVar[bool] = False  # each prediction has its own few rows
     # for likelihoods of several latent functions, too: all, or those that say so in this attribute
     several_latent: ClassVar[bool | str] = False
+    own_kernels: ClassVar[bool] = False  # each latent function may have a kernel of its own
     has_q: ClassVar[bool] = False  # q(u) can be moved by any optimiser: jointly, by minibatches
     streams: ClassVar[bool] = False  # learns from rows that are read piece by piece
     sums_rows: ClassVar[bool] = False  # all it needs of the rows adds up, also on a cluster
@@ -112,7 +113,7 @@ def check_latent(name: str, several_latent: bool | str, likelihood: Likelihood) 
 class HeldByPoints(NamedTuple):
     """q(v) and the whitener that leads to it."""
 
-    whitener: Float[Array, "M M"]
+    whitener: Float[Array, "*L M M"]
     q: WhitenedGaussian
 
     def posterior(

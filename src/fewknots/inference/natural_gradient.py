@@ -20,13 +20,15 @@ Of several latent functions each takes its own step, as if the others stood stil
 differences matter (`shift_invariant`, the softmax), their slopes add up to zero at the optimum, and
 so do their means. But each site has a curvature of its own, and against those the common part of
 the means would fade only slowly, over hundreds of passes. So a step leaves it out: no row's term
-changes, and the divergence from the prior falls.
+changes, and the divergence from the prior falls. (Slopes that add up to zero are means that do only
+under the same kernel. Where each class has its own: `_common_part`.)
 
 A step that lowers the objective is not taken: its size is halved and tried again from the old
 sites. So the objective never falls, and the loop ends when an accepted step gains less than
 `tolerance`, or at `max_passes`.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import jax
@@ -45,7 +47,16 @@ _SMALLEST_STEP = 1e-4
 class Prior(Protocol):
     """What the solver asks of a prior."""
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all latent functions have the same one."""
+        ...
+
     def belief(self, sites: Sites) -> Belief: ...
+
+    def common_shift(self) -> Callable[[Float[Array, " N"]], Float[Array, "L N"]]:
+        """From the average slope to the shift of all means; asked of priors not shared."""
+        ...
 
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
         """(C∘C) change."""
@@ -87,6 +98,8 @@ def solve_sites(
         seen = rule.look(belief, sites, rows)
         return Solution(sites, belief, seen.terms, seen.objective, jnp.asarray(False))
 
+    common_part = _common_part(prior) if rule.likelihood.shift_invariant else None
+
     # The loop's first pass evaluates `start`: one copy of `evaluate` to compile, not two.
     class AscentState(NamedTuple):
         best: Solution
@@ -116,7 +129,7 @@ def solve_sites(
         )
         return AscentState(
             best,
-            _step(best, step, damping, rule.likelihood.shift_invariant),
+            _step(best, step, damping, common_part),
             step,
             jnp.where(accepted, gain, jnp.inf),
             damping,
@@ -137,15 +150,33 @@ def solve_sites(
     return last.best._replace(solved=~improving(last))
 
 
-def _step(now: Solution, step, damping, centred: bool) -> Sites:
+def _step(now: Solution, step, damping, common_part) -> Sites:
     """From the present sites towards their targets; `step` = 1 is the (damped) full step."""
     sites, mean, terms = now.sites, now.belief.mean, now.terms
     precision = sites.precision + step * damping * (terms.curvature - sites.precision)
     slope = sites.linear - sites.precision * mean  # what the present sites say α is
-    if centred:
-        mean, slope = (part - jnp.mean(part, axis=0) for part in (mean, slope))
+    if common_part is not None:
+        slope = slope - jnp.mean(slope, axis=0)
+        mean = mean - common_part(now)
     slope = slope + step * (terms.slope - slope)
     return Sites(precision, slope + precision * mean)
+
+
+def _common_part(prior: Prior) -> Callable[[Solution], Float[Array, "*L N"]]:
+    """The map to what the means have in common that no row asks for.
+
+    Under one kernel that is their average. Else it is what belongs to the common part of the
+    slopes: both vanish together.
+    """
+    if prior.is_shared:
+        return lambda now: jnp.mean(now.belief.mean, axis=0)
+    shift = prior.common_shift()
+
+    def found(now: Solution) -> Float[Array, "L N"]:
+        mean, sites = now.belief.mean, now.sites
+        return shift(jnp.mean(sites.linear - sites.precision * mean, axis=0))
+
+    return found
 
 
 def _damping(prior: Prior, now: Solution) -> Float[Array, "L N"]:

@@ -30,26 +30,35 @@ from jaxtyping import Array, Float, Int
 from ..kernels import Kernel
 from ..numerics.arrays import AnyArray
 from ..numerics.elementary import not_below_zero
-from ..numerics.linalg import one_by_one, precision_factor, times
+from ..numerics.linalg import (
+    cholesky_of_each,
+    lower_inverse,
+    one_by_one,
+    precision_factor,
+    rows_times,
+    times,
+    with_each,
+)
 from .features import FeatureCotangents, Features
 from .sites import Belief, Direction, RowGaussian, Running, Sites, WhitenedGaussian
 
+_NUGGET = 1e-6  # of the variance, where a covariance is inverted only to point the way
 Pullback = Callable[[Float[Array, "N N"]], Kernel]
 
 
-def gaussian_from_sites(explained: Float[Array, "N M"], sites: Sites) -> WhitenedGaussian:
+def gaussian_from_sites(explained: Float[Array, "*L N M"], sites: Sites) -> WhitenedGaussian:
     """q(v) with S⁻¹ = I + Aᵀ diag(b) A and S⁻¹ m = Aᵀ g."""
-    identity = jnp.eye(explained.shape[1], dtype=explained.dtype)
+    identity = jnp.eye(explained.shape[-1], dtype=explained.dtype)
     factor, log_det = precision_factor(identity + information(explained, sites.precision))
-    mean = times(factor.mT, times(factor, sites.linear @ explained))
+    mean = times(factor.mT, times(factor, rows_times(sites.linear, explained)))
     return WhitenedGaussian(mean, factor, -log_det)
 
 
 def information(
-    explained: Float[Array, "N M"], precision: Float[Array, "L N"]
+    explained: Float[Array, "*L N M"], precision: Float[Array, "L N"]
 ) -> Float[Array, "L M M"]:
     """Aᵀ diag(b) A."""
-    return one_by_one(lambda b: (explained * b[:, None]).T @ explained, jnp.asarray(precision))
+    return with_each(lambda A, b: (A * b[:, None]).T @ A, explained, jnp.asarray(precision))
 
 
 class SparsePrior(NamedTuple):
@@ -57,23 +66,44 @@ class SparsePrior(NamedTuple):
 
     features: Features
 
+    @property
+    def is_shared(self) -> bool:
+        """By all latent functions."""
+        return self.features.explained.ndim == 2
+
     def belief(self, sites: Sites) -> Belief:
         """μ = A m, σ² = κ + diag(A S Aᵀ)."""
         q = gaussian_from_sites(self.features.explained, sites)
         mean, reached = explained_marginals(self.features.explained, q)
         return Belief(mean, self.features.unexplained + reached, reached, -q.log_det, q)
 
+    def common_shift(self) -> Callable[[Float[Array, " N"]], Float[Array, "L N"]]:
+        """From a slope s̄ that all functions have to the shift that it leaves in their means.
+
+        A change t of all f_c(Z) changes no row's term, or little, and the divergence likes best
+
+            t = (Σ_c K_c⁻¹)⁻¹ Σ_c K_c⁻¹ (what s̄ leaves in f_c(Z)),    K_c⁻¹ = L_c⁻ᵀ L_c⁻¹.
+        """
+        A, whitener = self.features.explained, self.features.whitener
+        factor, _ = precision_factor(jnp.sum(whitener.mT @ whitener, axis=0))
+
+        def shift(slope: Float[Array, " N"]) -> Float[Array, "L N"]:
+            of_points = jnp.sum(times(whitener.mT, slope @ A), axis=0)
+            t = factor.T @ (factor @ of_points)
+            return times(A, whitener @ t)
+
+        return shift
+
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
         """Σ_m (A S Aᵀ)²_nm change_m, as a_nᵀ (S Aᵀ diag(change) A S) a_n."""
-        A, q = self.features.explained, belief.gaussian
 
-        def one_function(held):
+        def one_function(A, held):
             factor, change = held
             S = factor.T @ factor
             middle = S @ ((A * change[:, None]).T @ A) @ S
             return jnp.sum((A @ middle) * A, axis=1)
 
-        return one_by_one(one_function, (q.factor, change))
+        return with_each(one_function, self.features.explained, (belief.gaussian.factor, change))
 
 
 class FitcPrior(NamedTuple):
@@ -121,9 +151,11 @@ class FullPrior(NamedTuple):
     """f ~ N(0, K). K itself is never factorised, so it may be singular: no jitter.
 
     With B = I + √b K √b = R Rᵀ:  Σ = K - VᵀV, V = R⁻¹ √b K,  μ = K √b B⁻¹ (g / √b).
+
+    Each latent function may have a K of its own.
     """
 
-    covariance: Float[Array, "N N"]
+    covariance: Float[Array, "*L N N"]
 
     @classmethod
     def over(cls, kernel: Kernel, X: Float[AnyArray, "N D"]) -> "tuple[FullPrior, Pullback]":
@@ -131,13 +163,19 @@ class FullPrior(NamedTuple):
         covariance, pullback = jax.vjp(lambda kernel: kernel(X, X), kernel)
         return cls(covariance), lambda cotangent: pullback(cotangent)[0]
 
+    @property
+    def is_shared(self) -> bool:
+        """By all latent functions."""
+        return self.covariance.ndim == 2
+
     def belief(self, sites: Sites) -> Belief:
-        mean, variance, log_det, gaussian = one_by_one(self._of_one, sites)
+        mean, variance, log_det, gaussian = with_each(self._of_one, self.covariance, sites)
         return Belief(mean, variance, variance, jnp.sum(log_det), gaussian)
 
-    def _of_one(self, sites: Sites) -> tuple[Array, Array, Array, RowGaussian]:
+    @staticmethod
+    def _of_one(K: Float[Array, "N N"], sites: Sites) -> tuple[Array, Array, Array, RowGaussian]:
         """Mean, variance, log|B| and factor, of one latent function."""
-        K, root = self.covariance, jnp.sqrt(sites.precision)
+        root = jnp.sqrt(sites.precision)
         # A site of zero precision has, for any likelihood here, no linear term either.
         per_root = jnp.where(root > 0, sites.linear / jnp.where(root > 0, root, 1.0), 0.0)
         identity = jnp.eye(K.shape[0], dtype=K.dtype)
@@ -149,6 +187,20 @@ class FullPrior(NamedTuple):
         variance = not_below_zero(jnp.diagonal(K) - jnp.sum(jnp.square(V), axis=0))
         log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(lower)))
         return V.T @ whitened, variance, log_det, RowGaussian(lower, root, whitened)
+
+    def common_shift(self) -> Callable[[Float[Array, " N"]], Float[Array, "L N"]]:
+        """The sparse prior's, with the rows as points: L (Σ_c K_c⁻¹)⁻¹ s̄, the same for all."""
+        K = self.covariance
+        scale = _NUGGET * jnp.max(jnp.diagonal(K, axis1=1, axis2=2), axis=1)
+        identity = jnp.eye(K.shape[-1], dtype=K.dtype)
+        inverse = lower_inverse(cholesky_of_each(K + scale[:, None, None] * identity))
+        factor, _ = precision_factor(jnp.sum(inverse.mT @ inverse, axis=0))
+
+        def shift(slope: Float[Array, " N"]) -> Float[Array, "L N"]:
+            common = len(K) * (factor.T @ (factor @ slope))
+            return jnp.broadcast_to(common, K.shape[:2])
+
+        return shift
 
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
         """Σ_m Σ²_nm change_m."""
@@ -182,19 +234,22 @@ class FullPrior(NamedTuple):
         column = running.covariance[:, n]
         return Direction(column, running.mean[n], column[n], jnp.zeros_like(column[n]))
 
-    def cotangent(self, belief: Belief, sites: Sites) -> Float[Array, "N N"]:
-        """½ R of (R): the derivative for K."""
+    def cotangent(self, belief: Belief, sites: Sites) -> Float[Array, "*L N N"]:
+        """½ R of (R): the derivative for K, or for each K."""
         slope = sites.linear - sites.precision * belief.mean
+        if self.covariance.ndim > 2:
+            T = projection(belief.gaussian)
+            return 0.5 * (slope[:, :, None] * slope[:, None, :] - T.mT @ T)
         T = projection(belief.gaussian).reshape(-1, slope.shape[1])  # Σ_l T_lᵀ T_l at once
         return 0.5 * (slope.T @ slope - T.T @ T)
 
 
 def explained_marginals(
-    explained: Float[Array, "N M"], q: WhitenedGaussian
+    explained: Float[Array, "*L N M"], q: WhitenedGaussian
 ) -> tuple[Float[Array, "L N"], Float[Array, "L N"]]:
     """Mean and variance of each a_nᵀ v."""
-    reached = one_by_one(lambda C: jnp.sum(jnp.square(explained @ C.T), axis=1), q.factor)
-    return q.mean @ explained.T, reached
+    reached = with_each(lambda A, C: jnp.sum(jnp.square(A @ C.T), axis=1), explained, q.factor)
+    return rows_times(q.mean, explained.mT), reached
 
 
 def projection(gaussian: RowGaussian) -> Float[Array, "L N N"]:

@@ -18,7 +18,8 @@ b_n = w_n β_n and linear term g_n = w_n (α_n + β_n μ_n): the variational rul
 prior, which natural_gradient.py solves.
 
 With L latent functions q = Π_l q_l(v_l): every q_l has its own m, S, α and β, the divergences add
-up, and so do the derivatives for A and κ, which all share.
+up, and so do the derivatives for A and κ, which all share, unless each function has a kernel, and
+so A and κ, of its own.
 
 | symbol | name here            | shape |                                    |
 |--------|----------------------|-------|------------------------------------|
@@ -40,7 +41,7 @@ from jaxtyping import Array, Float
 
 from ..kernels import Kernel
 from ..likelihoods import Expectations, Likelihood
-from ..numerics.linalg import sum_of_each
+from ..numerics.linalg import one_by_one, rows_times, sum_of_each
 from .features import Features, Pullback, Whitening, added, project
 from .method import Evaluated, HeldByPoints, OverPoints, expected_log_prob, likelihood_gradient
 from .natural_gradient import solve_sites
@@ -57,7 +58,7 @@ class SparseKL(OverPoints):
     has_q = streams = sums_rows = True
     is_bound = True
     weights = "any"
-    several_latent = True
+    several_latent = own_kernels = True
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         features, pullback = project(kernel, Z, rows.X, jitter)
@@ -119,7 +120,7 @@ def model_gradient(
     A = pullback.features.explained
     through_rows = gradient_through_rows(pullback, q, terms)
     through_points = gradient_through_points(
-        pullback.whitening, q, terms.slope @ A, information(A, terms.curvature)
+        pullback.whitening, q, rows_times(terms.slope, A), information(A, terms.curvature)
     )
     return added(through_rows, through_points)
 
@@ -128,16 +129,19 @@ def gradient_through_rows(
     pullback: Pullback, q: WhitenedGaussian, terms: Expectations
 ) -> tuple[Kernel, Float[Array, "M D"]]:
     """The part of `model_gradient` that is a sum over rows, for some of them."""
-    features = pullback.features
-    A, whitener = features.explained, features.whitener
+    A, whitener = pullback.features.explained, pullback.features.whitener
 
-    def one_function(held):
+    def one_function(A, whitener, held):
         slope, curvature, mean, learned = held
         return slope[:, None] * (mean @ whitener) + curvature[:, None] * (A @ (learned @ whitener))
 
     each = terms.slope, terms.curvature, q.mean, _learned(q)
+    if A.ndim > 2:
+        own = one_by_one(lambda entry: one_function(*entry), (A, whitener, each))
+        return pullback.from_rows(own, -0.5 * terms.curvature)
     return pullback.from_rows(
-        sum_of_each(one_function, each), -0.5 * jnp.sum(terms.curvature, axis=0)
+        sum_of_each(lambda held: one_function(A, whitener, held), each),
+        -0.5 * jnp.sum(terms.curvature, axis=0),
     )
 
 
@@ -148,8 +152,10 @@ def gradient_through_points(
     information: Float[Array, "L M M"],
 ) -> tuple[Kernel, Float[Array, "M D"]]:
     """The rest, from all rows' Aᵀwα = `slope` and Aᵀ diag(wβ) A = `information`."""
-    curved = jnp.sum(_learned(q) @ information, axis=0)
-    return whitening.pullback(-q.mean.T @ slope - curved)
+    curved = _learned(q) @ information
+    if whitening.whitener.ndim > 2:
+        return whitening.pullback(-q.mean[:, :, None] * slope[:, None, :] - curved)
+    return whitening.pullback(-q.mean.T @ slope - jnp.sum(curved, axis=0))
 
 
 def _learned(q: WhitenedGaussian) -> Float[Array, "L M M"]:

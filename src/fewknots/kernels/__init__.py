@@ -17,6 +17,7 @@ from .base import Kernel, scale_of_inputs
 from .combine import KERNELS, Product, Sum, as_kernel
 from .constraints import Bounded, Fixed, LogNormal
 from .linear import Constant, Linear, Polynomial
+from .per_class import PerClass, as_kernels, count_kernels
 from .periodic import Periodic
 from .stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic
 from .warp import Warp
@@ -33,6 +34,7 @@ __all__ = [
     "Matern12",
     "Matern32",
     "Matern52",
+    "PerClass",
     "Periodic",
     "Polynomial",
     "Product",
@@ -40,7 +42,9 @@ __all__ = [
     "Sum",
     "Warp",
     "as_kernel",
+    "as_kernels",
     "column_choice",
+    "count_kernels",
     "positive",
     "scale_of_inputs",
     "setting",

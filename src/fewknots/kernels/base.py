@@ -54,7 +54,10 @@ class Moved(NamedTuple):
 
 @dataclass_transform(eq_default=False, field_specifiers=(positive, setting, column_choice))
 class Kernel:
-    """Base of all kernels; `kernel(A, B)` is the matrix k(a_i, b_j)."""
+    """Base of all kernels; `kernel(A, B)` is the matrix k(a_i, b_j).
+
+    Only with a kernel for each class (per_class.py) it is a stack of C matrices.
+    """
 
     roles: ClassVar[dict[str, Role]]
     columns: Any = None  # a kernel over chosen columns declares a field of this name
@@ -70,10 +73,10 @@ class Kernel:
 
     def __call__(
         self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
-    ) -> Float[AnyArray, "N M"]:
+    ) -> Float[AnyArray, "*C N M"]:
         raise NotImplementedError
 
-    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, "*C N"]:
         """k(a_i, a_i), without the matrix."""
         raise NotImplementedError
 
@@ -109,6 +112,11 @@ class Kernel:
     def onnx_coordinates(self, X: Any, n_inputs: int) -> Any:
         """`coordinates` of a tensor, as ONNX operations."""
         return X
+
+    @property
+    def of_all(self) -> "Kernel":
+        """One kernel for all latent functions, for what looks at rows and not at classes."""
+        return self
 
     # --- hooks ------------------------------------------------------------------------------------
 

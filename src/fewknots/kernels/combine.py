@@ -38,16 +38,20 @@ class Pair(Kernel):
 
     def __call__(
         self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
-    ) -> Float[AnyArray, "N M"]:
+    ) -> Float[AnyArray, "*C N M"]:
         return self.joined(self.k1(A, B), self.k2(A, B))
 
-    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, "*C N"]:
         return self.joined(self.k1.diagonal(A), self.k2.diagonal(A))
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
         """For a product this assumes that its factors are independent."""
         both = zip(self.k1.moved(step, mean), self.k2.moved(step, mean), strict=True)
         return Moved(*(self.joined(one, other) for one, other in both))
+
+    @property
+    def of_all(self) -> Kernel:
+        return type(self)(self.k1.of_all, self.k2.of_all)
 
     def onnx_covariance(self, inputs: Any) -> Any:
         return self.joined(self.k1.onnx_covariance(inputs), self.k2.onnx_covariance(inputs))

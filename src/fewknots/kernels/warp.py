@@ -54,10 +54,10 @@ class Warp(Kernel):
 
     def __call__(
         self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
-    ) -> Float[AnyArray, "N M"]:
+    ) -> Float[AnyArray, "*C N M"]:
         return self.of_coordinates(self.coordinates(A), self.coordinates(B))
 
-    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, "*C N"]:
         return self.of_coordinates.diagonal(self.coordinates(A))
 
     def __getattr__(self, name: str) -> Any:
@@ -72,6 +72,10 @@ class Warp(Kernel):
     @property
     def of_coordinates(self) -> Kernel:
         return self.kernel.of_coordinates
+
+    @property
+    def of_all(self) -> Kernel:
+        return self.with_inner(self.of_coordinates.of_all)
 
     def with_inner(self, kernel: Kernel) -> Kernel:
         inner = self.kernel.with_inner(kernel)

@@ -43,21 +43,23 @@ def after(first: Float[Array, "*S"], then: Float[Array, "*S"]) -> Float[Array, "
 class Factor(NamedTuple):
     """K + jitter·scale·I = L Lᵀ, and the jitter that was needed."""
 
-    lower: Float[Array, "M M"]
-    inverse: Float[Array, "M M"]  # L⁻¹
+    lower: Float[Array, "*L M M"]
+    inverse: Float[Array, "*L M M"]  # L⁻¹
     jitter: Float[Array, ""]  # relative to scale
     ok: Bool[Array, ""]
 
 
 def cholesky_with_ladder(
-    matrix: Float[Array, "M M"], scale: Float[Array, ""], jitter: Any
+    matrix: Float[Array, "*L M M"], scale: Float[Array, "*L"], jitter: Any
 ) -> Factor:
     """Factorise K + jitter·scale·I, with a ten times larger jitter after each failure.
+
+    Of several matrices each has its scale, and all have the jitter that the worst one needs.
 
     The inverse factor is returned too. On a CPU a triangular solve with a wide right-hand side
     costs about five times as much as a matrix product: so invert M×M once, then only multiply.
     """
-    identity = jnp.eye(matrix.shape[0], dtype=matrix.dtype)
+    identity = jnp.eye(matrix.shape[-1], dtype=matrix.dtype)
 
     def failed(state):
         _, lower, rung = state
@@ -66,7 +68,8 @@ def cholesky_with_ladder(
     def climb(state):
         jitter, _, rung = state
         jitter = jnp.where(rung == 0, jitter, jitter * LADDER_STEP)
-        return jitter, jnp.linalg.cholesky(matrix + jitter * scale * identity), rung + 1
+        shifted = matrix + jitter * scale[..., None, None] * identity
+        return jitter, cholesky_of_each(shifted), rung + 1
 
     unknown = jnp.full_like(matrix, jnp.nan)
     jitter, lower, _ = lax.while_loop(failed, climb, (jitter, unknown, 0))
@@ -108,6 +111,22 @@ def one_by_one(function: Callable[[Any], Any], tree: Any) -> Any:
         return lax.map(function, tree)
     found = function(jax.tree.map(lambda leaf: leaf[0], tree))
     return jax.tree.map(lambda leaf: leaf[None], found)
+
+
+def with_each(
+    function: Callable[[Array, Any], Any], matrix: Float[Array, "*L N M"], tree: Any
+) -> Any:
+    """`function(matrix, entry)` of each entry, as `one_by_one`; each may have its own matrix."""
+    if matrix.ndim == 2:
+        return one_by_one(lambda entry: function(matrix, entry), tree)
+    return one_by_one(lambda both: function(*both), (matrix, tree))
+
+
+def rows_times(
+    values: Float[AnyArray, "L N"], matrix: Float[AnyArray, "*L N M"]
+) -> Float[Array, "L M"]:
+    """Σ_n values_n matrix_n, for the one matrix or for each its own."""
+    return values @ matrix if matrix.ndim == 2 else times(matrix.mT, values)
 
 
 def sum_of_each(function: Callable[[Any], Array], tree: Any) -> Array:
@@ -160,16 +179,16 @@ def _diagonal_blocks(matrices: Float[Array, "L M M"], count: int) -> Float[Array
 
 
 def cholesky_pullback(
-    inverse: Float[Array, "M M"], lower_t_cotangent: Float[Array, "M M"]
-) -> Float[Array, "M M"]:
+    inverse: Float[Array, "*L M M"], lower_t_cotangent: Float[Array, "*L M M"]
+) -> Float[Array, "*L M M"]:
     """K̄ from Lᵀ L̄, where K = L Lᵀ and `inverse` is L⁻¹ (Murray 2016, eq. 8).
 
     K̄ = ½(X + Xᵀ) with X = L⁻ᵀ Φ(Lᵀ L̄) L⁻¹, Φ keeping the lower triangle and half the diagonal.
     """
     lower = jnp.tril(lower_t_cotangent)
-    lower = lower - 0.5 * jnp.diag(jnp.diagonal(lower))
-    full = inverse.T @ lower @ inverse
-    return 0.5 * (full + full.T)
+    lower = lower - 0.5 * lower * jnp.eye(lower.shape[-1], dtype=lower.dtype)
+    full = inverse.mT @ lower @ inverse
+    return 0.5 * (full + full.mT)
 
 
 def inverse_of_each(matrices: Float[Array, "C C N"]) -> Float[Array, "C C N"]:

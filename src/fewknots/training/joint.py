@@ -14,6 +14,7 @@ from ..inference.features import project
 from ..inference.method import Evaluated, HeldByPoints, expected_log_prob, likelihood_gradient
 from ..inference.priors import information
 from ..inference.sparse_kl import divergence, look, model_gradient
+from ..numerics.linalg import rows_times
 from ..numerics.precision import compiled
 from ..optimize.lbfgsb import Status
 from ..progress import Report
@@ -102,7 +103,7 @@ def _evaluate(free, frozen, rows, jitter) -> Evaluation:
     (gradient,) = pullback(Model(d_kernel, d_points, d_likelihood))
     gradient, log_prior = add_prior(gradient, others, frozen)
     # ∂/∂m and, with S = LLᵀ, ∂/∂L = tril(2 ∂/∂S L): the lower triangle of S⁻¹L is 1/diag(L).
-    d_mean = terms.slope @ A - mean
+    d_mean = rows_times(terms.slope, A) - mean
     d_lower = jnp.tril(-information(A, terms.curvature) @ lower - lower) + inverse_diagonal(lower)
     return Evaluation(
         gradient | {"q": {"mean": d_mean, "lower": d_lower}},

@@ -40,6 +40,7 @@ from ..inference.sparse_kl import gradient_through_points, gradient_through_rows
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..numerics.arrays import AnyArray
+from ..numerics.linalg import rows_times
 from ..numerics.precision import rough_products
 
 ROWS = "rows"  # what several devices share, as the axis of a mesh of them is called
@@ -79,11 +80,11 @@ def row_sums(
     informed = information(A.astype(wide), terms.curvature)
     with loosely():
         d_kernel, d_points = gradient_through_rows(pullback, q, terms)
-        slope = terms.slope @ A
+        slope = rows_times(terms.slope, A)
     d_likelihood = likelihood_gradient(
         likelihood, lambda p: expected_log_prob(p, rows, mean, variance)
     )
-    linear = (terms.slope + terms.curvature * mean) @ A
+    linear = rows_times(terms.slope + terms.curvature * mean, A)
     weight, log_prob = jnp.sum(rows.weights), jnp.sum(terms.log_prob)
     return RowSums(weight, log_prob, informed, linear, slope, d_kernel, d_points, d_likelihood)
 

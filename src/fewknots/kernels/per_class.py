@@ -1,0 +1,93 @@
+"""A kernel for each class: k_c(a, b), where all others are one k(a, b) for all latent functions.
+
+    GPClassifier([RBF(), Matern32(), RBF() + Linear()])      three classes, in their sorted order
+    GPClassifier(RBF() + PerClass(Linear(), Linear()))       a common part, and parts of their own
+
+Such a kernel's matrix is a stack of one matrix for each class, (C, N, M), and its diagonal (C, N).
+A list is nested pairs, `PerClass(PerClass(k1, k2), k3)`, so that parameters have names, constraints
+and a place in a file as those of a sum have.
+
+It pays where classes are of different kinds: one that changes over short distances beside one that
+is smooth. Kernel matrices and their factors, which classes share otherwise, are then computed for
+each, and there are C times as many parameters to learn from the same rows.
+"""
+
+from collections.abc import Iterable
+from functools import reduce
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..numerics.arrays import AnyArray
+from .base import Kernel, Moved
+from .combine import Pair, Product, Sum, as_kernel
+
+
+class PerClass(Pair):
+    """The kernels of `k1`, one or several, and after them those of `k2`."""
+
+    def __call__(
+        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
+    ) -> Float[AnyArray, "C N M"]:
+        return self.joined(self.k1(A, B), self.k2(A, B))
+
+    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, "C N"]:
+        return self.joined(self.k1.diagonal(A), self.k2.diagonal(A))
+
+    def joined(self, one: Any, other: Any) -> Any:
+        """Above each other; what is a single kernel's becomes a stack of one."""
+        both = (self.k1, one), (self.k2, other)
+        stacks = [value[None] if count_kernels(k) == 1 else value for k, value in both]
+        return jnp.concatenate(stacks)
+
+    @property
+    def of_all(self) -> Kernel:
+        return Sum(self.k1.of_all, self.k2.of_all)
+
+    def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
+        """Of all classes together."""
+        return self.of_all.moved(step, mean)
+
+    def onnx_covariance(self, inputs: Any) -> Any:
+        raise TypeError(_NO_ONNX)
+
+    def onnx_diagonal(self, inputs: Any) -> Any:
+        raise TypeError(_NO_ONNX)
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(repr, _listed(self)))}]"
+
+
+_NO_ONNX = "ONNX export does not know a kernel for each class: fit with one kernel for all."
+
+
+def as_kernels(value: Any, names: Iterable[str] | None = None) -> Kernel:
+    """As `as_kernel`; a list or tuple is a kernel for each class."""
+    if not isinstance(value, list | tuple):
+        return as_kernel(value, names)
+    if not value:
+        raise ValueError("kernel is an empty list. Give a kernel for each class, or one for all.")
+    return reduce(PerClass, (as_kernel(kernel, names) for kernel in value))
+
+
+def count_kernels(kernel: Kernel) -> int:
+    """How many classes have a kernel of their own; 1: it is one for all."""
+    counts = [
+        count_kernels(value)
+        for value in kernel.get_params(deep=False).values()
+        if isinstance(value, Kernel)
+    ]
+    if isinstance(kernel, PerClass):
+        return sum(counts)
+    several = {count for count in counts if count > 1}
+    if isinstance(kernel, Sum | Product) and len(several) > 1:
+        raise ValueError(f"the parts of the kernel {kernel!r} are not for as many classes.")
+    return max(several, default=1)
+
+
+def _listed(kernel: Kernel) -> list[Kernel]:
+    if isinstance(kernel, PerClass):
+        return _listed(kernel.k1) + _listed(kernel.k2)
+    return [kernel]
