@@ -167,7 +167,7 @@ def test_a_chunk_of_nan_is_noticed():
 def test_plans():
     auto = ("auto", None, None)
     assert automatic_plan("natural_gradient", 60_000, 200, *auto) == Plan(
-        "natural_gradient", 1024, 800
+        "natural_gradient", 1024, 400
     )
     assert automatic_plan("natural_gradient", 10**6, 300, *auto) == Plan(
         "natural_gradient", 1200, 2500

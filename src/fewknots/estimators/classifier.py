@@ -108,7 +108,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         Rows a step of minibatch training sees.
     max_iter : int or None, default None
         Most iterations of the outer optimizer; None: 1000. By minibatches the number of steps;
-        None: three passes over the rows on a CPU, at least 800 steps, twenty passes on a GPU, at
+        None: three passes over the rows on a CPU, at least 400 steps, twenty passes on a GPU, at
         least 2000 steps, and at most 20,000, or as many as `max_time` allows.
     max_time : float or None, default None
         Seconds that a fit may take, from the call on: choosing inducing points, compiling,

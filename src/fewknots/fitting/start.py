@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from .. import inducing
 from ..data.standardise import Standardiser
@@ -20,7 +20,8 @@ from ..inference.features import project
 from ..inference.method import Method
 from ..inference.sites import Rows
 from ..kernels import Kernel
-from ..numerics.precision import computing_in
+from ..numerics.arrays import AnyArray
+from ..numerics.precision import compiled, computing_in
 from ..posterior import GaussianPosterior
 from ..training.full_batch import Fitted, Problem
 from ..training.parameters import Learned, Model, constraints_of
@@ -241,13 +242,18 @@ def naturals_of(kernel: Kernel, posterior: GaussianPosterior, jitter: float) -> 
     """
     Z = posterior.points.astype(np.float64)
     kernel = jax.tree.map(lambda p: np.asarray(p, np.float64), kernel)
-    features, _ = project(kernel, Z, Z[:1], np.asarray(jitter))
-    L = np.linalg.inv(np.asarray(features.whitener))
+    L = np.linalg.inv(np.asarray(_whitener(kernel, Z, np.asarray(jitter))))
     T = posterior.projection.astype(np.float64) @ L
     # 1 - s is held rounded: where the data said nearly everything, s is known to that.
     rounding = float(np.finfo(posterior.shrink.dtype).eps)
     s = np.maximum(1.0 - posterior.shrink.astype(np.float64), rounding)[..., None]
     return Naturals((T / s).mT @ T, (T.mT @ (posterior.mean[..., None] / s))[..., 0])
+
+
+@compiled
+def _whitener(kernel: Kernel, Z: Float[AnyArray, "M D"], jitter: Any) -> Float[Array, "M M"]:
+    """L⁻¹ of the inducing points' covariance."""
+    return project(kernel, Z, Z[:1], jitter)[0].whitener
 
 
 def start_of(model: Model, jitter: float, wide: np.dtype, warm: FittedModel | None) -> Start:

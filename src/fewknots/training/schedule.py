@@ -29,7 +29,7 @@ _LAST_NATURAL = (0.001, 0.02)
 _BATCH = {"cpu": 1024, "gpu": 4096}
 _BATCH_PER_POINT = {"cpu": 4, "gpu": 8}
 _PASSES = {"cpu": 3, "gpu": 20}
-_LEAST_STEPS, _MOST_STEPS = {"cpu": 800, "gpu": 2000}, 20_000
+_LEAST_STEPS, _MOST_STEPS = {"cpu": 400, "gpu": 2000}, 20_000
 _LARGEST_BATCH = 16_384
 _ROUNDS = 100  # looks at all rows; 20 to 40 are usual
 _PAPERS_BATCH = 10  # for Adadelta
@@ -51,7 +51,7 @@ class Plan(NamedTuple):
 def automatic_plan(
     optimizer: str, n_rows: int, n_inducing: int, batch_size: Any, max_iter: Any, max_time: Any
 ) -> Plan:
-    """On a GPU twenty passes, but at least 2000 steps; on a CPU three, but at least 800.
+    """On a GPU twenty passes, but at least 2000 steps; on a CPU three, but at least 400.
 
     How good a fit is depends on the rows seen more than on the steps taken, and a step costs 8BM²
     for its rows and 12M³ besides. So a GPU gets batches of 8M rows, where the second is a fifth of
