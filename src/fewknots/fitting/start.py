@@ -251,7 +251,7 @@ def naturals_of(kernel: Kernel, posterior: GaussianPosterior, jitter: float) -> 
 
 
 @compiled
-def _whitener(kernel: Kernel, Z: Float[AnyArray, "M D"], jitter: Any) -> Float[Array, "M M"]:
+def _whitener(kernel: Kernel, Z: Float[AnyArray, "M D"], jitter: Any) -> Float[Array, "*C M M"]:
     """L⁻¹ of the inducing points' covariance."""
     return project(kernel, Z, Z[:1], jitter)[0].whitener
 
