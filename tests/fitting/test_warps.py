@@ -233,6 +233,8 @@ def test_relevance_is_that_of_warped_inputs():
     np.testing.assert_allclose(shares[1], shares[0], atol=0.1)
 
 
+# whether a trial step in float32 needs more jitter is a matter of rounding
+@pytest.mark.filterwarnings("ignore:the inducing points' covariance needed a jitter")
 def test_regression_and_extreme_values():
     """1e30 in a column is no trouble, 1e12 in float32 neither."""
     X = SKEWED.copy()
