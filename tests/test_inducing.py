@@ -10,7 +10,7 @@ from fewknots.inducing import (
     greedy_variance,
     relocate,
 )
-from fewknots.kernels import RBF
+from fewknots.kernels import RBF, as_kernels
 
 SPREAD = np.ones(2)
 
@@ -76,6 +76,19 @@ def test_idle_points_move_to_where_the_rows_are(float64, rows):
     before = 0.5 * b @ conditional_variance(0.7, rows, Z)
     after = 0.5 * b @ conditional_variance(0.7, rows, moved)
     assert after < 0.7 * before
+
+
+def test_with_a_kernel_for_each_class_points_move_by_all_of_them(float64, rows):
+    kernels = [RBF(0.7), RBF(0.4), RBF(1.5)]
+    each, together = as_kernels(kernels), kernels[0] + kernels[1] + kernels[2]
+    Z = np.vstack([rows[:4], 50.0 + rows[4:10]])
+    b = np.full(60, 0.5)
+    found = [
+        relocate(kernel.prepared(SPREAD), rows, b, Z, np.random.RandomState(0))
+        for kernel in (each, together)
+    ]
+    assert found[0][1] == found[1][1] > 0
+    np.testing.assert_array_equal(found[0][0], found[1][0])
 
 
 def test_well_placed_points_stay(float64, rows):

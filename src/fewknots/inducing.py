@@ -66,8 +66,6 @@ def count_for_minibatches(n_rows: int, n_latent: int = 1) -> int:
     Several latent functions share that.
     """
     usual, most = automatic_count(n_rows), for_platform(_MOST_BY_MINIBATCHES)
-    if n_latent == 1:
-        return min(3 * usual, most)
     return min(max(usual, int(most / n_latent**0.5)), 3 * usual, most)
 
 
@@ -251,6 +249,7 @@ def _matrices(kernel: Kernel, X: Any, Z: Any, C: Any) -> tuple[np.ndarray, np.nd
 
 @compiled
 def _padded_matrices(kernel, X, C, Z):
+    kernel = kernel.of_all
     return kernel(X, Z), kernel(X, C), kernel(Z, Z)
 
 
