@@ -150,14 +150,11 @@ def _local_plan(settings: FitSettings, n_rows: int, where: str) -> Plan:
     return Plan("adam", min(size, n_rows), most)
 
 
-def count_points(
-    settings: FitSettings, n_rows: int, n_latent: int, by_minibatches: bool = True
-) -> int:
+def count_points(settings: FitSettings, n_rows: int, n_latent: int, by_minibatches: bool) -> int:
     """How many inducing points there will be, or a few more than that."""
     if settings.inducing_points is not None:
         return len(settings.inducing_points)
-    auto = settings.n_inducing == "auto"
-    if not auto:
+    if settings.n_inducing != "auto":
         return int(settings.n_inducing)
     return count_for_minibatches(n_rows, n_latent) if by_minibatches else automatic_count(n_rows)
 

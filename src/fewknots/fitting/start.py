@@ -29,7 +29,6 @@ from ..training.steps import Naturals, prior_base
 from ..training.stochastic import Start
 from .first_lengthscales import Found, screened
 from .job import FittedModel, Job
-from .plan import count_points
 from .settings import AnyMethod, FitSettings, fitted_methods
 
 _FEW_ROWS = 20_000
@@ -172,7 +171,8 @@ def _starting_points(
     distinct = np.unique(X, axis=0) if job.table.n_rows <= _FEW_ROWS else X
     if settings.n_inducing == "auto":
         if job.fit_plan.by_minibatches:
-            automatic = count_points(settings, job.table.n_rows, job.encoding.likelihood.n_latent)
+            n_latent = job.encoding.likelihood.n_latent
+            automatic = inducing.count_for_minibatches(job.table.n_rows, n_latent)
         else:
             n_rows = job.table.n_rows if sampled else len(distinct)
             automatic = inducing.automatic_count(n_rows, degrees)

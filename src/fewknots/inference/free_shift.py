@@ -32,7 +32,6 @@ divided by the roots of Σ_c D_c: the rest is as well conditioned as the R_c R_c
 Cost: O(C N³).
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -67,11 +66,6 @@ class FreeShiftPrior(NamedTuple):
 
     covariance: Float[Array, "N N"]
 
-    @property
-    def is_shared(self) -> bool:
-        """By all latent functions."""
-        return True
-
     def belief(self, sites: Sites) -> Belief:
         """The mean of g. Variances, which no step needs, are left unknown here: `spread`."""
         K, root = self.covariance, jnp.sqrt(sites.precision)
@@ -92,9 +86,8 @@ class FreeShiftPrior(NamedTuple):
         mean = times(T.mT, v) @ K - u
         return Belief(mean, unknown, unknown, log_det + log_det_shift, gaussian)
 
-    def common_shift(self) -> Callable[[Float[Array, " N"]], Float[Array, "C N"]]:
-        """One K for all: nobody asks."""
-        raise NotImplementedError
+    def common_shift(self) -> None:
+        """One K for all."""
 
     def response(self, belief: Belief, change: Float[Array, "C N"]) -> Float[Array, "C N"]:
         """At a mode the curvature does not change with the variance: nothing responds."""

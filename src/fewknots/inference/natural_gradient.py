@@ -38,7 +38,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..likelihoods import Expectations, Likelihood
 from .rules import Seen
-from .sites import Belief, Rows, Sites
+from .sites import Belief, CommonShift, Rows, Sites
 
 _SMALLEST_STEP = 1e-4
 
@@ -47,15 +47,10 @@ _SMALLEST_STEP = 1e-4
 class Prior(Protocol):
     """What the solver asks of a prior."""
 
-    @property
-    def is_shared(self) -> bool:
-        """Whether all latent functions have the same one."""
-        ...
-
     def belief(self, sites: Sites) -> Belief: ...
 
-    def common_shift(self) -> Callable[[Float[Array, " N"]], Float[Array, "L N"]]:
-        """From the average slope to the shift of all means; asked of priors not shared."""
+    def common_shift(self) -> CommonShift | None:
+        """From the average slope to the shift of all means; None if functions share the prior."""
         ...
 
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
@@ -168,9 +163,9 @@ def _common_part(prior: Prior) -> Callable[[Solution], Float[Array, "*L N"]]:
     Under one kernel that is their average. Else it is what belongs to the common part of the
     slopes: both vanish together.
     """
-    if prior.is_shared:
-        return lambda now: jnp.mean(now.belief.mean, axis=0)
     shift = prior.common_shift()
+    if shift is None:
+        return lambda now: jnp.mean(now.belief.mean, axis=0)
 
     def found(now: Solution) -> Float[Array, "L N"]:
         mean, sites = now.belief.mean, now.sites

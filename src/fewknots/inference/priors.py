@@ -40,7 +40,7 @@ from ..numerics.linalg import (
     with_each,
 )
 from .features import FeatureCotangents, Features
-from .sites import Belief, Direction, RowGaussian, Running, Sites, WhitenedGaussian
+from .sites import Belief, CommonShift, Direction, RowGaussian, Running, Sites, WhitenedGaussian
 
 _NUGGET = 1e-6  # of the variance, where a covariance is inverted only to point the way
 Pullback = Callable[[Float[Array, "N N"]], Kernel]
@@ -66,24 +66,21 @@ class SparsePrior(NamedTuple):
 
     features: Features
 
-    @property
-    def is_shared(self) -> bool:
-        """By all latent functions."""
-        return self.features.explained.ndim == 2
-
     def belief(self, sites: Sites) -> Belief:
         """μ = A m, σ² = κ + diag(A S Aᵀ)."""
         q = gaussian_from_sites(self.features.explained, sites)
         mean, reached = explained_marginals(self.features.explained, q)
         return Belief(mean, self.features.unexplained + reached, reached, -q.log_det, q)
 
-    def common_shift(self) -> Callable[[Float[Array, " N"]], Float[Array, "L N"]]:
+    def common_shift(self) -> CommonShift | None:
         """From a slope s̄ that all functions have to the shift that it leaves in their means.
 
         A change t of all f_c(Z) changes no row's term, or little, and the divergence likes best
 
-            t = (Σ_c K_c⁻¹)⁻¹ Σ_c K_c⁻¹ (what s̄ leaves in f_c(Z)),    K_c⁻¹ = L_c⁻ᵀ L_c⁻¹.
+            t = (Σ_c K_c⁻¹)⁻¹ Σ_c K_c⁻¹ (what s̄ leaves in f_c(Z)),    K_c⁻¹ = L_c⁻ᵀ L_c⁻¹.  (common)
         """
+        if self.features.explained.ndim == 2:
+            return None
         A, whitener = self.features.explained, self.features.whitener
         factor, _ = precision_factor(jnp.sum(whitener.mT @ whitener, axis=0))
 
@@ -163,11 +160,6 @@ class FullPrior(NamedTuple):
         covariance, pullback = jax.vjp(lambda kernel: kernel(X, X), kernel)
         return cls(covariance), lambda cotangent: pullback(cotangent)[0]
 
-    @property
-    def is_shared(self) -> bool:
-        """By all latent functions."""
-        return self.covariance.ndim == 2
-
     def belief(self, sites: Sites) -> Belief:
         mean, variance, log_det, gaussian = with_each(self._of_one, self.covariance, sites)
         return Belief(mean, variance, variance, jnp.sum(log_det), gaussian)
@@ -188,8 +180,10 @@ class FullPrior(NamedTuple):
         log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(lower)))
         return V.T @ whitened, variance, log_det, RowGaussian(lower, root, whitened)
 
-    def common_shift(self) -> Callable[[Float[Array, " N"]], Float[Array, "L N"]]:
-        """The sparse prior's, with the rows as points: L (Σ_c K_c⁻¹)⁻¹ s̄, the same for all."""
+    def common_shift(self) -> CommonShift | None:
+        """(common) with the rows as points: L (Σ_c K_c⁻¹)⁻¹ s̄, the same for all."""
+        if self.covariance.ndim == 2:
+            return None
         K = self.covariance
         scale = _NUGGET * jnp.max(jnp.diagonal(K, axis1=1, axis2=2), axis=1)
         identity = jnp.eye(K.shape[-1], dtype=K.dtype)

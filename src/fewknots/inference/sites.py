@@ -12,7 +12,8 @@ are right (rules.py, ep.py). Sites keep their meaning when the kernel or Z move:
 change of those, the old sites are an excellent start for the new ones.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
@@ -88,6 +89,10 @@ class Direction(NamedTuple):
     mean: Float[Array, ""]  # of aᵀv
     variance: Float[Array, ""]  # of aᵀv
     unexplained: Float[Array, ""]  # κ, the variance of ε
+
+
+# From a slope that all functions have to the shift of each function's means.
+CommonShift: TypeAlias = Callable[[Float[Array, " N"]], Float[Array, "L N"]]
 
 
 def prior_sites(n_rows: int, dtype, n_latent: int = 1) -> Sites:

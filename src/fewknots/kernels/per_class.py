@@ -20,21 +20,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ..numerics.arrays import AnyArray
 from .base import Kernel, Moved
 from .combine import Pair, Product, Sum, as_kernel
 
 
 class PerClass(Pair):
     """The kernels of `k1`, one or several, and after them those of `k2`."""
-
-    def __call__(
-        self, A: Float[AnyArray, "N D"], B: Float[AnyArray, "M D"]
-    ) -> Float[AnyArray, "C N M"]:
-        return self.joined(self.k1(A, B), self.k2(A, B))
-
-    def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, "C N"]:
-        return self.joined(self.k1.diagonal(A), self.k2.diagonal(A))
 
     def joined(self, one: Any, other: Any) -> Any:
         """Above each other; what is a single kernel's becomes a stack of one."""
