@@ -22,6 +22,11 @@ def compile_as_said() -> None:
     jax.config.update(_NOT_OPTIMISED, os.environ[_VARIABLE] == "1")
 
 
+def as_here() -> dict[str, str]:
+    """What a process is told that does not take over this one's environment."""
+    return {_VARIABLE: os.environ[_VARIABLE]}
+
+
 @contextmanager
 def optimised():
     """Inside, compiling takes twice the time, and running the programs a third.

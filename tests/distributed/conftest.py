@@ -15,9 +15,10 @@ import dask.array as da
 
 from distributed import Client, LocalCluster
 
+from ..compiling import as_here
+
 # Tests are short: Dask need not keep looking at its own processes.
 dask.config.set({"distributed.worker.profile.enabled": False})
-_NOT_OPTIMISED = "JAX_DISABLE_MOST_OPTIMIZATIONS"
 N = 900
 SETTINGS = {
     "kernel": "rbf",
@@ -86,14 +87,13 @@ def cluster(compiled):
 
     @contextmanager
     def started(n_workers):
-        optimised = {_NOT_OPTIMISED: os.environ[_NOT_OPTIMISED]}  # or not, as in this process
         gc.collect()  # a client that was never closed must not be found while a cluster starts
         with (
             LocalCluster(
                 n_workers=n_workers,
                 threads_per_worker=1,
                 dashboard_address="127.0.0.1:0",
-                env=compiled | optimised,
+                env=compiled | as_here(),
                 silence_logs=50,
             ) as processes,
             Client(processes) as client,

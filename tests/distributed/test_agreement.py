@@ -4,7 +4,6 @@ Run to convergence: a search on a surface with many hills lets the smallest diff
 there must be none.
 """
 
-import jax
 import numpy as np
 import pytest
 
@@ -19,11 +18,9 @@ X, Y = rows()
 
 @pytest.fixture(autouse=True, scope="module")
 def compiled_alike():
-    """Here as in Dask's processes, also what was compiled here before."""
-    jax.clear_caches()
+    """Here as in Dask's processes."""
     with optimised():
         yield
-    jax.clear_caches()
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fewknots import GPClassifier, load
-from fewknots.fitting import combination, contest, plan
+from fewknots.fitting import combination, contest, plan, start
 from fewknots.fitting.contest import held_out
 from fewknots.fitting.plan import competes
 
@@ -61,11 +61,30 @@ def test_neighbours_win_where_structure_is_fine(among_heaps):
 def test_inducing_points_win_where_it_is_smooth(monkeypatch):
     # what an average of both would gain on 120 rows is noise
     monkeypatch.setattr(combination, "WORTHWHILE", np.inf)
+    starts, informed = [], []
+    begin, inform = start.starting_kernel, contest.Contest._informed
+
+    def begun(job, *rest):
+        starts.append(job.learned_kernel)
+        return begin(job, *rest)
+
+    def with_judges(self, model, outcome):
+        informed.extend([model, inform(self, model, outcome)])
+        return informed[-1]
+
+    monkeypatch.setattr(start, "starting_kernel", begun)
+    monkeypatch.setattr(contest.Contest, "_informed", with_judges)
     X, y = plane()
     clf = GPClassifier(random_state=0).fit(X, y)
     assert clf.method_ == "sparse_kl"
     assert clf.contest_["sparse_kl"] < clf.contest_["local"]
     assert clf.evidence_is_bound_
+    assert starts[0] is not None  # what the local method has learned
+    before, after = informed
+    # 120 rows more, each with a log probability below zero, at the same kernel and points
+    assert after.evidence < before.evidence - 20
+    np.testing.assert_array_equal(after.posterior.points, before.posterior.points)
+    assert after.iterations == before.iterations == clf.n_iter_
 
 
 @pytest.mark.slow

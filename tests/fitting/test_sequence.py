@@ -2,6 +2,7 @@
 
 from dataclasses import FrozenInstanceError
 
+import jax
 import numpy as np
 import pytest
 
@@ -52,6 +53,15 @@ def test_an_estimator_adds_nothing_to_the_sequence(arguments):
     assert model.evidence == clf.log_evidence_
     both = prediction.log_probabilities(model.likelihood, model.posterior, model.standardiser, X)
     np.testing.assert_array_equal(np.column_stack(both), clf.predict_log_proba(X))
+
+
+def test_the_kernel_may_start_where_another_fit_has_ended():
+    known = fitted({}).kernel
+    given = settings(learn_kernel=False, n_inducing=5)
+    found = fit(given, rows(), FitContext(None, Interruption()), kernel=known)
+    for one, other in zip(jax.tree.leaves(found.kernel), jax.tree.leaves(known), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len(found.posterior.points) == 5
 
 
 def test_settings_and_models_do_not_change():
