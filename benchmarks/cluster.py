@@ -5,6 +5,7 @@
     python benchmarks/cluster.py tree        artificial delays: does depth cost what it should?
     python benchmarks/cluster.py memory      thousands of small partitions: client and scheduler
     python benchmarks/cluster.py rounds [--data FOLDER]    how many rounds a fit takes
+    python benchmarks/cluster.py client [--rounds 15]   the client's work before and between rounds
 
 A round's seconds, W workers with two shares each, n rows a worker, M inducing points:
 
@@ -35,7 +36,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 from fewknots import GPClassifier, datasets
 from fewknots.data.standardise import Standardiser
-from fewknots.distributed.fitting import ClusterRows, pieces
+from fewknots.distributed.fitting import RowsOnCluster, pieces
 from fewknots.distributed.rounds import FAN_IN
 from fewknots.inference.sites import WhitenedGaussian
 from fewknots.kernels import RBF
@@ -63,11 +64,10 @@ def cluster(n_workers):
 def summation(client, n_rows, chunk):
     X = da.random.default_rng(0).normal(size=(n_rows, D), chunks=(chunk, D))
     y = X[:, 0] > 0
-    rows = ClusterRows(client, pieces(X, y, None), X)
-    preparation = rows.preparation(
-        Standardiser.identity(D), np.ones(2), np.dtype(np.float64), "auto"
-    )
-    return rows.summation(preparation)
+    wide = np.dtype(np.float64)
+    rows = RowsOnCluster(client, pieces(X, y, None), X, None, wide, "auto", None)
+    table = rows.table(Standardiser.identity(D), Bernoulli.encoded)
+    return table.summation(wide)
 
 
 def point(M):
@@ -256,12 +256,55 @@ def rounds(args):
         )
 
 
-TASKS = {"measure": measure, "model": model, "tree": tree, "memory": memory, "rounds": rounds}
+def some_classes(n_rows, n_classes):
+    rng = np.random.default_rng(0)
+    X, ways = rng.normal(size=(n_rows, 6)), rng.normal(size=(6, n_classes))
+    f = 3.0 * np.sin(X @ ways) + X @ rng.normal(size=(6, n_classes))
+    return X, np.argmax(f + rng.gumbel(size=f.shape), axis=1)
+
+
+def client_work(args):
+    """Seconds of the client's CPU, and of the clock; two workers, one core each."""
+    X, y, _ = made_up()
+    fits = {
+        "40,000 rows, M = 30": (X[:40_000], y[:40_000], {"n_inducing": 30, "optimizer": "rounds"}),
+        "1,700 rows, 7 classes": (*some_classes(1700, 7), {"optimizer": "rounds"}),
+        "the same, gathered": (*some_classes(1700, 7), {}),
+    }
+    print(f"{'seconds of CPU (clock)':24s}{'first report':>16s}{'between two':>16s}{'whole':>16s}")
+    with cluster(2) as processes, Client(processes):
+        for name, (X, y, settings) in fits.items():
+            marks = [(time.process_time(), time.perf_counter())]
+
+            def note(now, marks=marks):
+                marks.append((time.process_time(), time.perf_counter()))
+
+            if "optimizer" in settings:
+                settings["max_iter"] = args.rounds
+            lazy = da.from_array(X, chunks=(len(X) // 4, X.shape[1]))
+            labels = da.from_array(y, chunks=len(X) // 4)
+            clf = GPClassifier(random_state=0, callback=note, **settings).fit(lazy, labels)
+            note(None)
+            spent = np.diff(marks, axis=0)
+            cells = spent[0], np.median(spent[1:-1], axis=0), np.sum(spent, axis=0)
+            text = "".join(f"{f'{cpu:.1f} ({clock:.1f})':>16s}" for cpu, clock in cells)
+            print(f"{name:24s}{text}  {clf.n_iter_} iterations of {clf.method_}", flush=True)
+
+
+TASKS = {
+    "measure": measure,
+    "model": model,
+    "tree": tree,
+    "memory": memory,
+    "rounds": rounds,
+    "client": client_work,
+}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=tuple(TASKS))
+    parser.add_argument("--rounds", type=int, default=15, help="of `client`")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cores", type=int, default=32, help="of a worker on paper")
     parser.add_argument("--seconds", type=float, default=400.0, help="at most, for a fit in rounds")

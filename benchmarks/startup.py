@@ -1,6 +1,6 @@
 """A first fit in a new process: what it costs, and where the time goes.
 
-    python benchmarks/startup.py [kinds of fit] [--no-peers]
+    python benchmarks/startup.py [kinds of fit] [--no-peers] [--programs]
 
 Each kind of fit runs in a process of its own, defaults unless the name says otherwise, and then
 once more in the same process. Printed are seconds of wall clock and, in brackets, of CPU:
@@ -17,6 +17,9 @@ once more in the same process. Printed are seconds of wall clock and, in bracket
 For comparison, on the same rows and also in processes of their own, scikit-learn's
 GaussianProcessClassifier and HistGradientBoostingClassifier, and LightGBM if it is installed.
 
+With --programs each kind of fit runs three times: compiling everything, with a folder for compiled
+programs that is empty (FEWKNOTS_PROGRAMS), and with what that run has left there.
+
 What other processes do to the clock they do less to the seconds of CPU: look at those on a machine
 that is not quiet.
 """
@@ -25,8 +28,10 @@ import argparse
 import importlib
 import importlib.util
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -176,16 +181,26 @@ def tell_cpu() -> None:
     print(time.process_time(), flush=True)
 
 
-def in_new_process(*arguments: str) -> tuple[tuple[float, float], str]:
+def in_new_process(*arguments: str, programs: str = "off") -> tuple[tuple[float, float], str]:
     """Its seconds of wall clock and CPU until the first predictions, and what it printed then."""
     started = time.perf_counter()
     command = [sys.executable, "-W", "ignore", __file__, *arguments]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    environment = os.environ | {"FEWKNOTS_PROGRAMS": programs}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         cpu = float(process.stdout.readline())
         wall = time.perf_counter() - started
         printed = process.stdout.read()
     return (wall, cpu), printed
+
+
+def print_row(kind: str, words: str, programs: str) -> None:
+    whole, printed = in_new_process(kind, "--here", programs=programs)
+    found = json.loads(printed)
+    parts = {name: tuple(seconds) for name, seconds in found["parts"].items()}
+    parts["total"] = whole
+    columns = [told(parts[part]) for part in PARTS]
+    print(f"| {kind}{words} | " + " | ".join(columns) + f" | {found['programs']} |", flush=True)
 
 
 def told(seconds: tuple[float, float]) -> str:
@@ -196,6 +211,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("kinds", nargs="*", default=list(KINDS))
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--programs", action="store_true")
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -209,12 +225,12 @@ def main() -> None:
     print("| fit | " + " | ".join((*PARTS, "programs")) + " |")
     print("|---" * (len(PARTS) + 2) + "|", flush=True)
     for kind in options.kinds:
-        whole, printed = in_new_process(kind, "--here")
-        found = json.loads(printed)
-        parts = {name: tuple(seconds) for name, seconds in found["parts"].items()}
-        parts["total"] = whole
-        columns = [told(parts[part]) for part in PARTS]
-        print(f"| {kind} | " + " | ".join(columns) + f" | {found['programs']} |", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            kept = {"": "off"}
+            if options.programs:
+                kept |= {", folder empty": folder, ", folder filled": folder}
+            for words, programs in kept.items():
+                print_row(kind, words, programs)
     if options.no_peers:
         return
     peers = [name for name, (module, _) in PEERS.items() if _is_installed(module)]
