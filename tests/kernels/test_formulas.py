@@ -13,6 +13,7 @@ from sklearn.gaussian_process import kernels as sk
 from fewknots.kernels import (
     RBF,
     Constant,
+    Hyperbolic,
     Linear,
     Matern12,
     Matern32,
@@ -59,6 +60,10 @@ BRUTE_FORCE = [
     (
         RationalQuadratic(SCALES, 0.7, alpha=1.7),
         lambda a, b: 0.7 * (1.0 + np.sum(((a - b) / SCALES) ** 2) / 3.4) ** -1.7,
+    ),
+    (
+        Hyperbolic(SCALES, 0.7, corner=0.4),
+        lambda a, b: 0.7 * np.exp(-1.4 * (np.sqrt(0.16 + np.sum(((a - b) / SCALES) ** 2)) - 0.4)),
     ),
     (
         Polynomial(SCALES, offset=0.5, degree=2),
@@ -119,6 +124,8 @@ def test_periodic_equals_scikit_learns_along_one_input(float64):
     ("kernel", "limit"),
     [
         (RationalQuadratic(SCALES, 2.0, alpha=1e9), RBF(SCALES, 2.0)),
+        (Hyperbolic(SCALES, 2.0, corner=1e9), RBF(SCALES, 2.0)),
+        (Hyperbolic(SCALES, 2.0, corner=1e-9), Matern12(SCALES, 2.0)),
         (Polynomial(SCALES, offset=0.3, degree=1), Linear(SCALES) + 0.3),
         (Polynomial(SCALES, offset=1e-12, degree=1), Linear(SCALES)),
         # a period much longer than the rows spread: sin x = x

@@ -6,6 +6,7 @@ from sklearn.base import clone
 from fewknots.kernels import (
     RBF,
     Constant,
+    Fixed,
     Kernel,
     Linear,
     Matern32,
@@ -73,6 +74,10 @@ def test_prepared_fills_in_and_spreads():
         (RBF(columns=[0.0]), "RBF.columns must hold column names or numbers, got 0.0"),
         (Linear(columns=["age"]), "Linear.columns names the column 'age', but X has no column nam"),
         (RBF([1.0, 2.0], columns=[1]), "RBF.lengthscale must have one value or 1"),
+        (
+            RBF([1.0, Fixed(2.0)]),
+            r"RBF.lengthscale has Fixed\(value=2.0\) for input 1 alone, .* Multiply kernels",
+        ),
     ],
 )
 def test_bad_parameters_say_which(kernel, message):

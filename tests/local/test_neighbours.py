@@ -136,3 +136,27 @@ def test_how_far_a_metric_has_moved():
     assert warped(0.5).moved_from(warped(0.5), rows) == 0.0
     moved = warped(0.25).moved_from(warped(0.5), rows)
     assert moved == pytest.approx(np.log(2.0) * np.log1p(3e3))
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_order_of_many_queries_changes_nothing(order):
+    """A tree looks for them in an order of its own, among inputs of very different spread."""
+    spread = np.array([100.0, 1.0, 1e-3])
+    X, queries = spread * RNG.normal(size=(2000, 3)), spread * RNG.normal(size=(300, 3))
+    scale = np.array([2.0, 0.5, 1.0])
+    found = TreeSearch(X, scale).nearest(queries[::order], 6)[::order]
+    np.testing.assert_array_equal(
+        np.sort(found, axis=1), np.sort(by_sorting(X, queries, scale, 6), axis=1)
+    )
+
+
+def test_a_new_scale_is_measured_anew():
+    """All distances by products: lengths of rows are kept, but not beyond a change of scale."""
+    X, queries = RNG.normal(size=(500, 40)), RNG.normal(size=(9, 40))
+    search = BlockSearch(X, np.ones(40))
+    for scale in (np.ones(40), RNG.uniform(0.2, 5.0, size=40)):
+        search.scale = scale
+        np.testing.assert_array_equal(
+            np.sort(search.nearest(queries, 5), axis=1),
+            np.sort(by_sorting(X, queries, scale, 5), axis=1),
+        )

@@ -13,6 +13,7 @@ from fewknots.local.laplace import laplace
 from fewknots.local.model import RULES, LocalModel, latent, score
 from fewknots.local.neighbourhood import Labelled, covariances
 from fewknots.local.training import LocalRun, fit_local
+from fewknots.numerics.precision import computing_in
 from fewknots.progress import Reporter
 from fewknots.training.schedule import Plan
 
@@ -128,9 +129,21 @@ def test_derivative_for_the_likelihoods_own_parameter(rule):
 def test_the_likelihoods_own_parameter_is_learned(learn):
     start, likelihood = model(4.0), Sharpened(np.asarray(0.2))
     run = LocalRun(rows(), start, likelihood, 10, "laplace", Plan("adam", 30, 40), 0, 0.0, learn)
+    run = run._replace(learn_likelihood=learn)
     found = fit_local(run, Reporter(None, 0, 1))
     assert (float(found.model.likelihood.sharpness) > 0.22) == learn
     assert found.posterior.likelihood is found.model.likelihood
+
+
+@pytest.mark.usefixtures("float64")
+def test_fewer_neighbours_may_teach_than_predict():
+    plan = Plan("adam", 30, 4)
+    ten = LocalRun(rows(), model(4.0), Bernoulli(), 10, "laplace", plan, 0, 0.0, True)
+    runs = ten, ten._replace(n_neighbors=5), ten._replace(n_to_learn=5)
+    by_ten, by_five, taught = (fit_local(run, Reporter(None, 0, 1)) for run in runs)
+    learned = [float(found.model.kernel.variance) for found in (by_ten, by_five, taught)]
+    assert learned[2] == learned[1] != learned[0]
+    assert taught.posterior.n_neighbors == 10
 
 
 @pytest.mark.usefixtures("float64")
@@ -205,3 +218,29 @@ def test_steps_that_rounding_decides_are_not_chased(link):
     jax.effects_barrier()
     assert np.isfinite(found.slope).all()
     assert 0 < len(LOOKS) < 35
+
+
+@pytest.mark.parametrize("link", ["probit", "logit"])
+@pytest.mark.parametrize("variance", [4.0, 300.0])
+def test_float32_goes_without_factors_to_the_same_predictions(link, variance):
+    """Conjugate gradients there, Cholesky factors in float64."""
+    queries = RNG.normal(size=(5, 3))
+    found = {}
+    for dtype in (np.float32, np.float64):
+        at, known = jax.tree.map(dtype, (model(variance, 0.3, 1.3), rows()))
+        with computing_in(np.dtype(dtype)):
+            latents = latent("laplace", Bernoulli(link), at, known, dtype(queries), ALL)
+            found[dtype] = [np.asarray(part[0], np.float64) for part in latents]
+    mean, spread = found[np.float64]
+    error = np.abs(found[np.float32][0] - mean) / np.sqrt(spread)
+    assert np.max(error) < 0.01
+    np.testing.assert_allclose(found[np.float32][1], spread, rtol=1e-3)
+
+
+def test_predictions_in_float32_factorise_nothing():
+    """So they are no batches of LAPACK's, of which two at a time could wait for each other."""
+    at, known = jax.tree.map(np.float32, (model(4.0), rows()))
+    program = jax.jit(latent.__wrapped__, static_argnums=(0, 1))
+    with computing_in(np.dtype(np.float32)):
+        text = program.lower("laplace", Bernoulli(), at, known, np.float32(QUERIES.X), ALL)
+        assert "potrf" not in text.compile().as_text()

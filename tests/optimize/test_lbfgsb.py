@@ -64,3 +64,16 @@ def test_turns_back_from_points_that_are_not_numbers():
     assert np.isfinite(outcome.value)
     assert outcome.params["x"][0] == pytest.approx(0.9, abs=0.15)
     np.testing.assert_allclose(outcome.params["x"][1:], GOAL[1:], atol=0.3)
+
+
+def test_turns_back_from_a_precipice():
+    """Beyond x = 0.9 the value is finite, but no step between it and the start can be read off."""
+
+    def steep(params):
+        if params["x"][0] > 0.9:
+            return -1e140, {"x": np.array([-1e140, 0.0, 0.0])}
+        return hill(params)
+
+    outcome = run(steep, [-30.0, 0.0, 0.0])
+    assert outcome.params["x"][0] == pytest.approx(0.9, abs=0.15)
+    np.testing.assert_allclose(outcome.params["x"][1:], GOAL[1:], atol=0.3)

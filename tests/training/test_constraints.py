@@ -194,7 +194,7 @@ def test_gradient_jointly(float64):
     rows = jax.tree.map(jax.numpy.asarray, ROWS)
 
     def at(free):
-        return joint._evaluate(free, frozen, rows, np.asarray(1e-6))
+        return joint._evaluate("standard", free, frozen, rows, np.asarray(1e-6))
 
     assert_gradient(lambda free: at(free).objective, free, at(free).gradient)
 

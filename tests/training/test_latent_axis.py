@@ -32,6 +32,7 @@ from ..likelihoods.two_latent import Heteroscedastic, Pair
 pytestmark = pytest.mark.usefixtures("float64")
 
 WIDE = np.dtype(np.float64)
+LOOKS = 1000  # between two rounds: more than there are
 RNG = np.random.default_rng(2)
 N, M = 120, 6
 X = RNG.normal(size=(N, 2))
@@ -66,7 +67,8 @@ def by_minibatches(problem, plan):
 
 
 def in_rounds(problem):
-    return fit_in_rounds(RoundsRun(MemorySums(problem.rows, WIDE), START, 0), problem, report())
+    run = RoundsRun(MemorySums(problem.rows, WIDE), START, 0, LOOKS)
+    return fit_in_rounds(run, problem, report())
 
 
 TRAINERS = {
@@ -75,7 +77,7 @@ TRAINERS = {
     "adam": lambda p: by_minibatches(p, Plan("adam", N, 4000)),
     "rounds": in_rounds,
     "sampled rounds": lambda problem: fit_in_sampled_rounds(
-        RoundsRun(MemorySums(problem.rows, WIDE), START, 0),
+        RoundsRun(MemorySums(problem.rows, WIDE), START, 0, LOOKS),
         Plan("natural_gradient", N, 200),
         N,
         problem,
@@ -150,7 +152,7 @@ def test_the_corrected_sample_agrees_with_the_bound():
     weighed = weigh(here.free, frozen, base, here.q, found, 1e-6)
     visited = Visited(here, found, jax.tree.map(np.asarray, weighed))
     some = MemorySums(Rows(*(column[:40] for column in PROBLEM.rows)), WIDE)
-    sample = Sample(some, N / 40, base, frozen, PROBLEM, 1.0)
+    sample = Sample(some, N / 40, base, frozen, PROBLEM, 1.0, LOOKS)
     made = Surrogate(sample, visited, CurvatureCorrections.none(len(flatten(free))), 1e-6)
 
     def look(free, q):

@@ -10,7 +10,8 @@ from fewknots.fitting import in_steps
 from fewknots.inference.sites import Rows, WhitenedGaussian
 from fewknots.kernels import RBF
 from fewknots.likelihoods import Bernoulli
-from fewknots.training import summation
+from fewknots.training import summation, surrogate
+from fewknots.training.client_work import ClientWork
 from fewknots.training.held_rows import Point, Shape, Span, Subset, added, hold, summed, sums_at
 from fewknots.training.parameters import Model
 
@@ -159,3 +160,29 @@ def test_many_rows_are_first_learned_from_by_a_sample(monkeypatch):
     without = GPClassifier(**SETTINGS, **unlearned).fit(X, y)
     assert first.n_evaluations_ == 1
     assert first.log_evidence_ > without.log_evidence_ + 10.0
+
+
+@unfinished
+def test_between_two_rounds_looks_at_the_sample_are_counted(monkeypatch):
+    looks, per_round = [], []
+    look, ask = surrogate.Sample.look, summation.MemorySums.__call__
+
+    def counted(self, *place):
+        looks.append(1)
+        return look(self, *place)
+
+    def a_round(self, point, subset=None):
+        if self.total_weight == 400:  # all rows, and not the sample
+            per_round.append(len(looks))
+            looks.clear()
+        return ask(self, point, subset)
+
+    monkeypatch.setattr(surrogate.Sample, "look", counted)
+    monkeypatch.setattr(summation.MemorySums, "__call__", a_round)
+    monkeypatch.setattr(in_steps, "client_work", lambda *_: ClientWork(100, 4, 400, 3))
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    clf = GPClassifier(**SETTINGS, max_iter=5, tol=1e-8).fit(X, X[:, 0] * X[:, 1] > 0)
+    # 1 + 4 before the search, then 4 and 5 times as many if that gained nothing, 6 after each; 5 to
+    # learn from the round: and all that again if what is promised is not believed
+    assert 0 < np.median(per_round[1:]) < 60
+    assert clf.history_["bound"][-1] > clf.history_["bound"][0]

@@ -58,7 +58,7 @@ def of_all(place):
 
 def surrogate(rows):
     sums = MemorySums(rows, WIDE)
-    sample = Sample(sums, N / len(rows.y), BASE, FROZEN, None, 1.0)
+    sample = Sample(sums, N / len(rows.y), BASE, FROZEN, None, 1.0, looks=10)
     here = of_all(HERE)
     return Surrogate(sample, here, CurvatureCorrections.none(len(flatten(FREE))), JITTER), here
 

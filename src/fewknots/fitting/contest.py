@@ -5,7 +5,7 @@ function of many inputs wants a global fit (docs/choosing-a-method.md has figure
 the rows, at most 4096, is held out, both learn from the others, and the one under which the
 held-out labels are more probable stays, or a weighted average of both where that is better than
 either (combination.py). Held-out rows then join the local one's store; they inform the other one,
-its kernel and inducing points unmoved, if rows are few, for else they hardly matter.
+its kernel and inducing points unmoved (more_rows.py), if rows are few, for else they hardly matter.
 
 The local one goes first, and the other starts with the kernel it has learned. It is given up when
 it has had as much time and is still far behind, so that a clear case costs twice the time of the
@@ -41,13 +41,14 @@ from ..stopping import TimeLimit
 from ..training.row_sources import RowsInMemory
 from .combination import Combined, select
 from .job import FitContext, FittedModel
+from .more_rows import informed
 from .settings import FitSettings
 
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
 _WATCHED = 1000  # held-out rows by which the second fit is followed
-_LAST_STEPS = 100  # in which the global method learns from the judges' rows
-_FEW_ROWS = 5000  # of which the global method is to see all
+_FEW_ROWS = 20_000  # of which the global method is to see all
 _FAR_BEHIND = 1.1, 0.02  # an NLP of so many times the other's and so much more
+_FAR_BEHIND_IN_NUMBERS = 0.1  # nats a row
 _ENOUGH_STEPS = 100  # of the local one, to judge it by
 _TO_START = 3.0  # seconds that a method needs before its first step, at least: it is compiled
 _LEAST_TIME = 1e-3  # seconds, for a competitor whose time is up before it begins
@@ -73,10 +74,14 @@ class Outcome(NamedTuple):
         return np.inf if self.nlp_of_rows is None else float(np.mean(self.nlp_of_rows))
 
 
-def held_out(codes: Int[np.ndarray, " N"], random_state: Any) -> Int[np.ndarray, " n"]:
+def held_out(
+    codes: Int[np.ndarray, " N"] | Float[np.ndarray, " N"], random_state: Any
+) -> Int[np.ndarray, " n"]:
     """Rows to judge by: the same share of each class, and never all rows of one."""
     rng = check_random_state(random_state)
     share = min(_HELD_OUT, _MOST_HELD_OUT / len(codes))
+    if codes.dtype.kind == "f":  # numbers
+        return np.sort(rng.permutation(len(codes))[: int(share * len(codes))])
     parts = []
     for code in range(int(np.max(codes)) + 1):
         rows = np.flatnonzero(codes == code)
@@ -203,9 +208,14 @@ class Contest:
 
     def nlp_of_rows(self, model: FittedModel, latent: Latent) -> Float[np.ndarray, " n"]:
         """Each judge's negative log probability, times its share of the weight."""
-        log_p = np.column_stack(prediction.log_probabilities_of(model.likelihood, *latent))
-        some = slice(len(log_p))
-        log_p = log_p[np.arange(len(log_p)), self.codes[some]]
+        some = slice(latent[0].shape[1])
+        codes = self.codes[some]
+        if model.likelihood.targets == "numbers":
+            log_p = prediction.log_density_of(model.likelihood, model.encoded(codes), *latent)
+            log_p = log_p - np.log(model.target_scale)
+        else:
+            each = np.column_stack(prediction.log_probabilities_of(model.likelihood, *latent))
+            log_p = each[np.arange(len(each)), codes]
         mean = np.mean(self.weights[some])
         return -log_p * (self.weights[some] / mean if mean > 0 else 0.0)
 
@@ -233,10 +243,15 @@ class Contest:
         )
         combination = {outcome.method: weight for weight, outcome in pairs}
         made = replace(
-            members[0], method=Combined.name, posterior=posterior, combination=combination
+            members[0],
+            method=Combined.name,
+            posterior=posterior,
+            combination=combination,
+            likelihood=best.model.likelihood,  # with which it was weighed
         )
         contest = {outcome.method: outcome.nlp for outcome in (best, worse, both)}
-        return replace(made.combined(members), contest=contest, contest_gain=_gain(both, best))
+        made = replace(made.combined(members), likelihood=best.model.likelihood)
+        return replace(made, contest=contest, contest_gain=_gain(both, best))
 
     def _crowned(self, best: Outcome, worse: Outcome | None) -> FittedModel:
         model = self._finished(best)
@@ -256,7 +271,7 @@ class Contest:
         if isinstance(model.posterior, LocalPosterior):
             return self._with_judges(model, outcome)
         if self.rows.n_rows <= _FEW_ROWS and not outcome.stopped:
-            return self._informed(model, outcome)
+            return self._informed(model)
         return model
 
     def _with_judges(self, model: FittedModel, best: Outcome) -> FittedModel:
@@ -268,7 +283,7 @@ class Contest:
         if not counted.any():
             return model
         assert isinstance(model.posterior, LocalPosterior)
-        y = model.likelihood.encoded(self.codes[counted])
+        y = model.encoded(self.codes[counted])
         rows = Rows(model.standardiser(self.X_judges[counted]), y, self.weights[counted])
         posterior = model.posterior.extended(rows)
         nlp = best.nlp
@@ -278,21 +293,23 @@ class Contest:
         stored = len(posterior.points)
         return replace(model, posterior=posterior, evidence=evidence, stored_rows=stored)
 
-    def _informed(self, model: FittedModel, outcome: Outcome) -> FittedModel:
-        """The judges' rows are learned from, too, if there is time."""
-        limit = None if self.limit is None else TimeLimit(self.limit.left())
-        if limit is not None and limit.seconds < outcome.seconds_to_start:
+    def _informed(self, model: FittedModel) -> FittedModel:
+        """The judges' rows are learned from, too; and the bound is that of all rows."""
+        if not (self.weights > 0).any() or self._is_over():
             return model
-        settings = replace(
-            self._settings_of(outcome.method),
-            warm_start=True,
-            learn_kernel=False,
-            learn_inducing=False,
-            max_iter=_LAST_STEPS,
-            checkpoint=None,
-        )
-        found = self.fit(settings, self.rows, self.context._replace(limit=limit), model)
-        return replace(found, history=model.history, iterations=model.iterations)
+        encoded = model.encoded
+        judges = Rows(self.X_judges, encoded(self.codes), self.weights)
+        X, codes, weights = self.rows[:3]
+        try:
+            with self.interruption.abandonable(self.limit):
+                found = informed(model, judges, Rows(X, encoded(codes), weights))
+        except KeyboardInterrupt:  # of the clock, or of a user who wants what there is
+            if self.limit is None and not self.interruption.seen:
+                raise
+            return model
+        posterior, evidence = found
+        evidence -= float(np.sum(weights)) * float(np.log(model.target_scale))
+        return replace(model, posterior=posterior, evidence=evidence)
 
 
 class _Follow:
@@ -342,6 +359,8 @@ class _Follow:
             return False
         self._looked = now.seconds
         factor, more = _FAR_BEHIND
+        if self._contest.settings.targets == "numbers":  # whose densities have no zero
+            factor, more = 1.0, _FAR_BEHIND_IN_NUMBERS
         model = now.model()
         latent = self._contest.latent(model, _WATCHED)
         nlp = float(np.mean(self._contest.nlp_of_rows(model, latent)))

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Int
 from sklearn.utils import check_random_state
 
+from ..data.row_draw import some_rows
 from ..files.header_values import encode_arguments
 from ..inference.sites import Rows
 from ..numerics.precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
@@ -21,6 +22,7 @@ from ..posterior import GaussianPosterior
 from ..progress import Reporter
 from ..training import checkpoint
 from ..training.checkpoint import Checkpoints, Saved, unflattened
+from ..training.client_work import client_work
 from ..training.feed import ArrayFeed, StoreFeed
 from ..training.full_batch import Problem, fit_collapsed
 from ..training.parameters import Learned, Model
@@ -127,14 +129,21 @@ def train_in_rounds(job: Job) -> Trained:
     model = _starting_model(job, sample, drawn, _WIDE)
     jitter = resolve_jitter(settings.jitter, dtype)
     rng = np.random.RandomState(drawn.seed)
-    problem = problem_of(job, in_dtype(sample, _WIDE), model, jitter, rng)
+    assert model.Z is not None
+    n_latent, n_inducing = job.encoding.likelihood.n_latent, len(model.Z)
+    work = client_work(table.n_rows, len(sample.y), n_latent, n_inducing)
+    wide = in_dtype(sample, _WIDE)
+    problem = problem_of(job, _some_of(wide, work.rows, drawn.seed), model, jitter, rng)
     with computing_in(_WIDE), one_lapack_thread():
         summation = table.summation(dtype)
         with job.report() as reporter:
             start = start_of(model, jitter, _WIDE, job.warm)
             if drawn.saved is None and job.warm is None and on_all_rows:
-                start = _start_from_sample(start, problem, summation, reporter)
-            run = RoundsRun(summation, start, drawn.seed, drawn.checkpoints, drawn.saved)
+                first = replace(problem, rows=_some_of(wide, work.first_rows, drawn.seed))
+                asks = _Silent(reporter, work.evaluations)
+                start = _start_from_sample(start, first, summation, asks)
+            kept = drawn.checkpoints, drawn.saved
+            run = RoundsRun(summation, start, drawn.seed, work.looks, *kept)
             if on_all_rows:
                 fitted = fit_in_rounds(run, problem, reporter)
             else:
@@ -142,25 +151,37 @@ def train_in_rounds(job: Job) -> Trained:
             return with_stored(job, fitted, sample.X), reporter
 
 
-class _Silent(NamedTuple):
-    """Listens to whoever may stop the fit, and tells nobody: a start is no moment of the fit."""
+class _Silent:
+    """Listens to whoever may stop the fit, and tells nobody: a start is no moment of the fit.
 
-    reporter: Reporter
+    asks : how often it may be asked before it stops the fit itself; trainers ask once for each
+        evaluation, and again while one takes long.
+    """
+
+    def __init__(self, reporter: Reporter, asks: int):
+        self.reporter, self.asks = reporter, asks
 
     def __call__(self, bound: float, iterations: int = 1, *, so_far: Any = None) -> bool:
-        return self.is_asked_to_stop()
+        return self.asks <= 0 or self.reporter.is_asked_to_stop()
 
     def is_asked_to_stop(self) -> bool:
-        return self.reporter.is_asked_to_stop()
+        self.asks -= 1
+        return self.asks < 0 or self.reporter.is_asked_to_stop()
+
+
+def _some_of(rows: Rows, size: int, seed: int) -> Rows:
+    """Some rows of the sample, drawn at random; all if it has no more."""
+    chosen = np.sort(some_rows(len(rows.y), size, seed))
+    return Rows(*(column[chosen] for column in rows))
 
 
 def _start_from_sample(
-    start: Start, problem: Problem, summation: Summation, reporter: Reporter
+    start: Start, problem: Problem, summation: Summation, report: _Silent
 ) -> Start:
     """Kernel, inducing points and q as the sample has them, q as if for all rows."""
     rows: Rows = problem.rows
     short = replace(problem, max_iter=_SAMPLE_ITERATIONS)
-    fitted = fit_collapsed(short, _Silent(reporter))
+    fitted = fit_collapsed(short, report)
     factor, mean = np.asarray(fitted.held.q.factor), np.asarray(fitted.held.q.mean)
     precision = np.linalg.inv(factor.mT @ factor)
     times = summation.total_weight / float(np.sum(rows.weights))

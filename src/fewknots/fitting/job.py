@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..combined import CombinedPosterior
 from ..data.standardise import Standardiser
 from ..exceptions import NumericalWarning, warn
-from ..kernels import Kernel, as_kernels
+from ..kernels import Hyperbolic, Kernel, as_kernels
 from ..kernels.automatic import automatic_kernel
 from ..likelihoods import Likelihood
 from ..numerics.precision import resolve_jitter
@@ -60,6 +60,12 @@ class FittedModel:
     contest_gain: dict[str, Any] | None = None
     columns: InputColumns | None = None
     combination: dict[str, float] | None = None
+
+    def encoded(self, targets: Any) -> Any:
+        """Codes of classes, or numbers in the user's units, as the likelihood sees them."""
+        if self.likelihood.targets == "numbers":
+            return (targets - self.target_mean) / self.target_scale
+        return self.likelihood.encoded(targets)
 
     def members(self) -> "list[FittedModel]":
         """The fits that a combination is made of, by their order in it; else this one."""
@@ -143,13 +149,20 @@ class Job:
         settings, source = self.settings, self.source
         if not settings.chooses_kernel:
             kernel = as_kernels(settings.kernel, source.feature_names)
-        elif self.shape is not None:
-            kernel = automatic_kernel(np.asarray(self.shape.spread), settings.ard)
         else:
             standard = Standardiser.identity(source.n_features)
             inputs = standard if settings.standardize else source.spread()
-            kernel = automatic_kernel(inputs.scale, settings.ard)
+            spread = inputs.scale if self.shape is None else np.asarray(self.shape.spread)
+            kernel = automatic_kernel(spread, settings.ard, self._learns_smoothness)
         return kernel if self.shape is None else self.shape.around(kernel)
+
+    @property
+    def _learns_smoothness(self) -> bool:
+        """Neighbours do; and a kernel that another fit has learned stays of its kind."""
+        known = self.learned_kernel if self.warm is None else self.warm.kernel
+        if known is None:
+            return self.fit_plan.method.looks_up_neighbours
+        return any(isinstance(part, Hyperbolic) for part in known.parts())
 
     def report(self) -> Reporter:
         """Who is told of the training that begins now."""

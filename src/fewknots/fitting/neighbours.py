@@ -42,6 +42,8 @@ def train_neighbourhoods(job: Job) -> Trained:
     if table.n_rows < 2:
         raise ValueError("method='local' needs at least two rows, each to predict the other.")
     many = table.n_rows > _FEW_ROWS or likelihood.n_latent > 1
+    if likelihood.targets == "numbers":  # noise may be small beside the function
+        many = False
     dtype = resolve_dtype(settings.dtype, minibatches=many)
     drawn = draw(settings, table, dtype, checkpoint.of_neighbourhoods)
     left_out = held_out_rows(settings.validation_fraction, table.n_rows, drawn.rng)
@@ -60,11 +62,13 @@ def train_neighbourhoods(job: Job) -> Trained:
         seed=drawn.seed,
         tol=settings.tol,
         learn=settings.learn_kernel,
+        learn_likelihood=settings.learn_noise,
         constraints=constraints_of(job.kernel, start.kernel),
         held_out=_taken(table, left_out, dtype) if len(left_out) else None,
         checkpoints=drawn.checkpoints,
         resumed=drawn.saved,
         n_slots=_count_slots(rows, start.kernel, n_neighbors, likelihood.n_latent, drawn.seed),
+        n_to_learn=count_neighbors(settings, to_learn=True),
     )
     with computing_in(dtype), job.report() as reporter:
         fitted = fit_local(run, reporter)
@@ -86,6 +90,7 @@ def with_more_rows(posterior: LocalPosterior, rows: Rows) -> tuple[LocalPosterio
         seed=0,
         tol=0.0,
         learn=False,
+        learn_likelihood=False,
         n_slots=after.n_slots,
     )
     with computing_in(after.points.dtype):
@@ -122,7 +127,12 @@ def _start(job: Job, rows: Rows, likelihood: Likelihood) -> LocalModel:
 
 
 def _prior_mean(rows: Rows, kernel: Kernel, likelihood: Likelihood) -> Float[np.ndarray, "*L"]:
-    """One row of each class more is counted: none is ever impossible."""
+    """One row of each class more is counted: none is ever impossible.
+
+    Of numbers zero, where the likelihood has its own level.
+    """
+    if likelihood.targets == "numbers":
+        return np.zeros(())
     weights, two = rows.weights.astype(np.float64), likelihood.n_latent == 1
     codes = (rows.y > 0 if two else rows.y).astype(np.int64)
     counts = 1.0 + np.bincount(codes, weights, minlength=max(2, likelihood.n_latent))

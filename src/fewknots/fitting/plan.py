@@ -7,6 +7,7 @@ import numpy as np
 
 from ..data.targets import shown
 from ..inducing import automatic_count, count_for_minibatches
+from ..likelihoods import Likelihood
 from ..numerics.precision import for_platform
 from ..optimize import lbfgsb
 from ..progress import Report
@@ -22,9 +23,20 @@ FEWEST_ROWS_TO_COMPETE = 2000  # below, inducing points are quicker and, but for
 _MOST_ROWS_FULL = 300  # that "auto" gives to the methods held by all rows
 _MOST_ITERATIONS = 1000  # in full batch
 _MOST_ROWS_EXACT = 1000  # and in regression
+_MOST_ROWS_TITSIAS = 10_000  # above, minibatches, where no two methods compete
+_ORDINAL = ("full_kl", "sparse_kl")  # methods that have it
 _LOCAL_BATCH, _LOCAL_STEPS = 256, 150
 # twice as many neighbours are better by little and cost twice the time
 _NEIGHBORS = {"cpu": 48, "gpu": 96}
+# while the kernel is learned: it hardly depends on them, and a step costs their square
+_NEIGHBORS_TO_LEARN = {"cpu": 32, "gpu": 96}
+
+
+NOT_ON_CLUSTERS = (
+    "GPRegressor does not take Dask collections, nor fit on a cluster: use fit_stream for files of "
+    "any size, or a sample of the rows, for instance X.sample(frac=0.01).compute() of a dataframe, "
+    "and predict for the rows of one partition at a time."
+)
 
 
 class FitPlan(NamedTuple):
@@ -51,6 +63,8 @@ def choose_plan(
     settings: FitSettings, n_rows: int, where: str = "memory", n_latent: int = 1
 ) -> FitPlan:
     """The way that the settings ask for, or the best for so many rows that are kept there."""
+    if where == "cluster" and settings.targets == "numbers":
+        raise ValueError(NOT_ON_CLUSTERS)
     name = settings.method
     if name == "auto":
         name = _automatic_method(settings, n_rows, where)
@@ -61,6 +75,7 @@ def choose_plan(
         return FitPlan.after(method, _local_plan(settings, n_rows, where))
     counted = n_rows * n_latent**0.5
     optimizer = _optimizer_in_steps(method, settings.optimizer, counted, where)
+    _check_bound(method, settings, optimizer or settings.optimizer, where)
     if optimizer is not None:
         n_points = count_points(settings, n_rows, n_latent, optimizer != ROUNDS)
         asked = settings.batch_size, settings.max_iter, settings.max_time
@@ -73,9 +88,12 @@ def _automatic_method(settings: FitSettings, n_rows: int, where: str) -> str:
         whole = settings.chooses_inducing and n_rows <= _MOST_ROWS_EXACT and settings.store_rows
         if settings.optimizer in (ROUNDS, *STOCHASTIC) or where != "memory":
             return "sparse_kl"
-        if settings.likelihood_name == "gaussian":
+        if settings.n_neighbors != "auto":
+            return "local"
+        if settings.likelihood_name == "gaussian" and n_rows <= _MOST_ROWS_TITSIAS:
             return "exact" if whole else "titsias"
-        return "full_kl" if whole else "sparse_kl"
+        concave = settings.starting_likelihood(None).log_concave
+        return "full_kl" if whole and concave else "sparse_kl"
     if settings.n_neighbors != "auto":
         return "local"
     free_choice = (
@@ -159,10 +177,11 @@ def count_points(settings: FitSettings, n_rows: int, n_latent: int, by_minibatch
     return count_for_minibatches(n_rows, n_latent) if by_minibatches else automatic_count(n_rows)
 
 
-def count_neighbors(settings: FitSettings) -> int:
-    """How many rows a neighbourhood has."""
+def count_neighbors(settings: FitSettings, to_learn: bool = False) -> int:
+    """How many rows a neighbourhood has, when it predicts or while the kernel is learned."""
     auto = settings.n_neighbors == "auto"
-    return for_platform(_NEIGHBORS) if auto else int(settings.n_neighbors)
+    automatic = _NEIGHBORS_TO_LEARN if to_learn else _NEIGHBORS
+    return for_platform(automatic) if auto else int(settings.n_neighbors)
 
 
 def competes(settings: FitSettings, n_rows: int, where: str = "memory") -> bool:
@@ -170,8 +189,7 @@ def competes(settings: FitSettings, n_rows: int, where: str = "memory") -> bool:
     by_minibatches = n_rows > MOST_ROWS_FULL_BATCH
     repeatable = isinstance(settings.random_state, int | np.integer)
     return (
-        settings.targets == "classes"
-        and where == "memory"
+        where == "memory"
         and settings.method == "auto"
         and n_rows > FEWEST_ROWS_TO_COMPETE
         and settings.store_rows
@@ -182,11 +200,38 @@ def competes(settings: FitSettings, n_rows: int, where: str = "memory") -> bool:
         and settings.batch_size == "auto"
         and settings.max_iter is None
         and settings.learn_kernel
+        and _is_for_neighbours(settings)
         and settings.n_kernels == 1
         and not settings.warm_start
         and (by_minibatches or settings.validation_fraction is None)
         # who goes on from a checkpoint must hold the same rows out
         and (settings.checkpoint is None or (by_minibatches and repeatable))
+    )
+
+
+def _is_for_neighbours(settings: FitSettings) -> bool:
+    """Whether the local method has this likelihood: of numbers one with a mode to be found."""
+    if settings.targets == "classes":
+        return settings.likelihood != "ordinal"
+    likelihood = settings.starting_likelihood(None)
+    knows_modes = type(likelihood).at is not Likelihood.at and likelihood.curved
+    return likelihood.log_concave and knows_modes and likelihood.n_latent == 1
+
+
+def may_be_gathered(settings: FitSettings) -> bool:
+    """Whether one process may fit a small table of a cluster: nothing was asked for that rounds do.
+
+    What a cluster refuses it refuses of any size, and `max_iter` counts rounds there.
+    """
+    return (
+        settings.optimizer == "auto"
+        and settings.method in ("auto", "sparse_kl")
+        and settings.n_neighbors == "auto"
+        and settings.n_kernels == 1
+        and settings.batch_size == "auto"
+        and settings.max_iter is None
+        and settings.checkpoint is None
+        and settings.validation_fraction is None
     )
 
 
@@ -226,16 +271,32 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
             f"{name} is for two classes and likelihood='probit' or 'logit'; for the softmax of "
             "any number of classes use method='auto', 'sparse_kl', 'full_kl', 'laplace' or 'local'."
         )
+    if settings.likelihood == "ordinal" and method.name not in _ORDINAL:
+        listed = " or ".join(map(repr, _ORDINAL))
+        raise ValueError(f"{name} has no likelihood='ordinal'. Use method='auto', {listed}.")
     if method.likelihoods is not None and settings.likelihood_name not in method.likelihoods:
         if settings.targets == "numbers":
             raise ValueError(
                 f"{name} is for Gaussian noise, and the likelihood is "
-                f"{type(settings.likelihood).__name__}. Use method='sparse_kl' or 'full_kl'."
+                f"{type(settings.starting_likelihood(None)).__name__}. Use method='sparse_kl' or "
+                "'full_kl'."
             )
         raise ValueError(
             f"{name} is derived for likelihood={method.likelihoods[0]!r}, got "
             f"{settings.likelihood!r}. Use that, or another method."
         )
+    if settings.targets == "numbers" and not method.any_curvature:
+        likelihood = settings.starting_likelihood(None)
+        if not likelihood.log_concave:
+            raise ValueError(
+                f"{name} is for likelihoods whose logarithm is concave, and that of "
+                f"{type(likelihood).__name__} is not. Use method='sparse_kl'."
+            )
+        if method.looks_up_neighbours and not _is_for_neighbours(settings):
+            raise ValueError(
+                f"{name} looks for the mode of one function under a smooth likelihood, which "
+                f"{type(likelihood).__name__} is not. Use method='sparse_kl' or 'full_kl'."
+            )
     if method.chooses_rows and settings.inducing_points is not None:
         raise ValueError(
             f"{name} chooses its points from the rows of X, but inducing_points was given. "
@@ -277,11 +338,27 @@ def _check_kernels(method: AnyMethod, settings: FitSettings, where: str, n_laten
         )
 
 
+def _check_bound(method: AnyMethod, settings: FitSettings, optimizer: str, where: str) -> None:
+    """The tighter bound is not for every way of training."""
+    if method.bound == "standard":
+        return
+    optimizer = method.optimizer if optimizer == "auto" else optimizer
+    by_rows = optimizer == "lbfgs" and settings.likelihood_name == "gaussian"
+    known = optimizer in (*FULL_BATCH, "natural_gradient") or by_rows
+    if where == "cluster" or not known:
+        raise ValueError(
+            "bound='tight' is trained in full batch by optimizer='collapsed' or 'scg', with "
+            "Gaussian noise by 'lbfgs', too, and by minibatches with 'natural_gradient', but not "
+            f"on a Dask cluster; got optimizer={optimizer!r} for rows in {where!r}. Leave the "
+            "optimizer at 'auto', or use bound='standard'."
+        )
+
+
 def _check_has_q(method: AnyMethod, optimizer: str) -> None:
     if not method.has_q:
         raise ValueError(
-            f"optimizer={optimizer!r} moves q(u) together with the kernel, which "
-            f"method={method.name!r} does not have; use optimizer='auto'."
+            f"optimizer={optimizer!r} learns q(u) as a parameter beside the kernel's, which "
+            f"method={method.name!r} does not have. Use optimizer='auto', or method='sparse_kl'."
         )
 
 

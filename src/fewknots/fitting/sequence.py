@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from ..data.blocks import padded, rounded_up
 from ..data.standardise import Standardiser
 from ..data.tables import warn_of_constant_columns
+from ..data.targets import check_has_order
 from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..local.posterior import LocalPosterior
@@ -52,6 +53,9 @@ def fit(
     kernel : where the kernel starts, in the fit's units: what another method learned of these rows.
     """
     settings = settings.for_classes(source.classes)
+    if settings.likelihood == "ordinal" and source.where != "memory":
+        assert source.classes is not None
+        check_has_order(source.classes)  # in memory the rows have been given theirs
     if warm is not None:
         check_warm(warm, settings, source.n_features)
     if compete and isinstance(source, RowsInMemory) and competes(settings, source.n_counted):

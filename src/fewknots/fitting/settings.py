@@ -28,7 +28,16 @@ from ..inference.sparse_kl import SparseKL
 from ..inference.sparse_mean_field import SparseMeanField
 from ..inference.two_stage import TwoStage
 from ..kernels import as_kernels, count_kernels
-from ..likelihoods import LINKS, Bernoulli, Gaussian, Likelihood, MultinomialProbit, Softmax
+from ..likelihoods import (
+    LIKELIHOODS,
+    LINKS,
+    Bernoulli,
+    Gaussian,
+    Likelihood,
+    MultinomialProbit,
+    Ordinal,
+    Softmax,
+)
 from ..local.method import Local
 from ..optimize import lbfgsb, scg
 from ..training.steps import STOCHASTIC
@@ -53,12 +62,14 @@ REGRESSION: dict[str, type[AnyMethod]] = {
     "svi": SVI,
     "full_kl": FullKL,
     "sparse_kl": SparseKL,
+    "local": Local,
 }
 METHODS = {"classes": CLASSIFICATION, "numbers": REGRESSION}  # by what is learned
 ROUNDS = "rounds"
 # What moves kernel and inducing points in full batch, the method's own solver inside.
 FULL_BATCH: dict[str, lbfgsb.Maximise] = {"collapsed": lbfgsb.maximise, "scg": scg.maximise}
-CLASS_LIKELIHOODS = ("auto", *LINKS, "softmax")
+CLASS_LIKELIHOODS = ("auto", *LINKS, "softmax", "ordinal")
+NUMBER_LIKELIHOODS = {n: cls for n, cls in LIKELIHOODS.items() if cls.targets == "numbers"}
 _SWITCHES = (
     *("ard", "learn_kernel", "learn_inducing", "store_rows", "standardize"),
     *("resume", "warm_start", "learn_noise"),
@@ -66,9 +77,8 @@ _SWITCHES = (
 
 
 def fitted_methods(targets: str) -> dict[str, type[Capabilities]]:
-    """What `method_` can be after a fit: a contest of classes may end in a combination."""
-    combined = {Combined.name: Combined} if targets == "classes" else {}
-    return {**METHODS[targets], **combined}
+    """What `method_` can be after a fit: a contest may end in a combination."""
+    return {**METHODS[targets], Combined.name: Combined}
 
 
 def optimizers() -> tuple[str, ...]:
@@ -169,7 +179,11 @@ class FitSettings:
             return MultinomialProbit(len(classes))
         if self.likelihood in LINKS:
             return Bernoulli(self.likelihood)
-        return Gaussian(self.noise) if classes is None else Softmax(len(classes))
+        if classes is not None:
+            ordered = self.likelihood == "ordinal"
+            return (Ordinal.starting if ordered else Softmax)(len(classes))
+        cls = NUMBER_LIKELIHOODS[self.likelihood]
+        return Gaussian(self.noise) if cls is Gaussian else cls()
 
     @property
     def likelihood_name(self) -> str:
@@ -226,10 +240,17 @@ def _check(targets: str, given: Any) -> None:
 
 
 def _check_likelihood(targets: str, likelihood: Any) -> None:
+    if targets == "classes" and isinstance(likelihood, Likelihood):
+        listed = ", ".join(map(repr, CLASS_LIKELIHOODS))
+        raise ValueError(
+            f"likelihood of a GPClassifier must be a name, one of {listed}, got "
+            f"{shown(likelihood)}. A likelihood of your own is for GPRegressor, which takes two "
+            "classes as the numbers 0 and 1 (docs/extending.md)."
+        )
     if targets == "classes":
         one_of("likelihood", likelihood, CLASS_LIKELIHOODS)
     elif not isinstance(likelihood, Likelihood):
-        one_of("likelihood", likelihood, ("gaussian",))
+        one_of("likelihood", likelihood, tuple(NUMBER_LIKELIHOODS))
     elif likelihood.targets != targets:
         raise ValueError(
             f"likelihood is a {type(likelihood).__name__}, which is about classes. Use "

@@ -36,6 +36,7 @@ class Capabilities:
     # for likelihoods of several latent functions, too: all, or those that say so in this attribute
     several_latent: ClassVar[bool | str] = False
     own_kernels: ClassVar[bool] = False  # each latent function may have a kernel of its own
+    any_curvature: ClassVar[bool] = False  # for likelihoods that are not log-concave, too
     has_q: ClassVar[bool] = False  # q(u) can be moved by any optimiser: jointly, by minibatches
     streams: ClassVar[bool] = False  # learns from rows that are read piece by piece
     sums_rows: ClassVar[bool] = False  # all it needs of the rows adds up, also on a cluster
@@ -43,6 +44,11 @@ class Capabilities:
     likelihoods: ClassVar[tuple[str, ...] | None] = None  # that it is derived for; None: any
     optimizer: ClassVar[str] = "collapsed"  # what optimizer="auto" means in full batch
     OPTIONS: ClassVar[dict[str, Any]] = {}  # by name: the values there are, or their type
+
+    @property
+    def bound(self) -> str:
+        """Which one, of those that there are for any q(u): "standard" or "tight"."""
+        return "standard"
 
     @property
     def weights(self) -> str:

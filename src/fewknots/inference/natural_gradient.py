@@ -26,6 +26,12 @@ under the same kernel. Where each class has its own: `_common_part`.)
 A step that lowers the objective is not taken: its size is halved and tried again from the old
 sites. So the objective never falls, and the loop ends when an accepted step gains less than
 `tolerance`, or at `max_passes`.
+
+Where log p is not concave, a site may have a negative precision. The full step of the variances,
+and with it that of the mean, can then lead to no Gaussian: the objective is NaN, and the step is
+refused as well. Both steps are natural-gradient steps from a Gaussian, so short ones rise. If not
+even the sites of `start` make a Gaussian (the kernel has moved since), the loop begins with the
+prior.
 """
 
 from collections.abc import Callable
@@ -117,8 +123,9 @@ def solve_sites(
         accepted = gain > -rounding(state.best.objective)
         best = lax.cond(accepted, lambda: new, lambda: state.best)
         step = jnp.where(accepted, jnp.minimum(2.0 * state.step, 1.0), 0.5 * state.step)
+        is_first = accepted & (state.best.objective == -jnp.inf)
         damping = lax.cond(
-            (state.passes == 0) & (max_passes > 1),
+            is_first & (max_passes > 1),
             lambda: _damping(prior, new),
             lambda: state.damping,
         )

@@ -57,11 +57,21 @@ class Belief(NamedTuple):
 
 
 class WhitenedGaussian(NamedTuple):
-    """q(v) = N(mean, factorᵀ factor), with the log determinant of its covariance (their sum)."""
+    """q(v) = N(mean, factorᵀ factor), with the log determinant of its covariance (their sum).
+
+    shrink : the share that q has of the variance that v does not explain, if not all of it
+        (tight.py); one for all rows, K = 1, or one for each
+    """
 
     mean: Float[Array, "L M"]
     factor: Float[Array, "L M M"]
     log_det: Float[Array, ""]
+    shrink: Float[Array, "L K"] | None = None
+
+    @property
+    def shrinks_by_row(self) -> bool:
+        """Whether each row has a share of its own."""
+        return self.shrink is not None and self.shrink.shape[1] > 1
 
 
 class RowGaussian(NamedTuple):

@@ -17,6 +17,8 @@ Setting the last two to zero, the best q has the form of N sites (sites.py) with
 b_n = w_n β_n and linear term g_n = w_n (α_n + β_n μ_n): the variational rule under the sparse
 prior, which natural_gradient.py solves.
 
+`bound="tight"` lets q(f|u) differ from p(f|u) as well (tight.py): vκ is then in the place of κ.
+
 With L latent functions q = Π_l q_l(v_l): every q_l has its own m, S, α and β, the divergences add
 up, and so do the derivatives for A and κ, which all share, unless each function has a kernel, and
 so A and κ, of its own.
@@ -34,7 +36,7 @@ Cost of one look at all rows: two products of 2NM² flops, one M×M Cholesky, th
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -48,21 +50,30 @@ from .natural_gradient import solve_sites
 from .priors import SparsePrior, explained_marginals, information
 from .rules import Variational, weighted
 from .sites import Rows, WhitenedGaussian
+from .tight import ShrinkingPrior, own_shrink, prices
+
+Bound = Literal["standard", "tight"]
 
 
 @dataclass(frozen=True)
 class SparseKL(OverPoints):
     """GPClassifier(method="sparse_kl")."""
 
+    bound: Bound = "standard"
+
     name = "sparse_kl"
     has_q = streams = sums_rows = True
     is_bound = True
     weights = "any"
-    several_latent = own_kernels = True
+    several_latent = own_kernels = any_curvature = True
+    OPTIONS: ClassVar = {"bound": ("standard", "tight")}
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
         features, pullback = project(kernel, Z, rows.X, jitter)
-        found = solve_sites(SparsePrior(features), Variational(likelihood), rows, memory, *budget)
+        prior: SparsePrior | ShrinkingPrior = SparsePrior(features)
+        if self.bound == "tight":
+            prior = ShrinkingPrior(features, jnp.asarray(rows.weights) > 0, likelihood.quadratic)
+        found = solve_sites(prior, Variational(likelihood), rows, memory, *budget)
         q, belief = found.belief.gaussian, found.belief
         d_kernel, d_points = model_gradient(pullback, q, found.terms)
         return Evaluated(
@@ -84,19 +95,29 @@ class SparseKL(OverPoints):
 
 
 class Looked(NamedTuple):
-    """The marginals of q(f) at some rows, and the rows' terms of the bound."""
+    """The marginals of q(f) at some rows, and the rows' terms of the bound.
+
+    q : as it was given, `shrink` as it is at these rows
+    """
 
     mean: Float[Array, "L N"]
     variance: Float[Array, "L N"]
     terms: Expectations
+    q: WhitenedGaussian
 
 
 def look(features: Features, q: WhitenedGaussian, likelihood: Likelihood, rows: Rows) -> Looked:
     """Eq. (klsparse)'s sum over rows for any q(v), term by term."""
     mean, reached = explained_marginals(features.explained, q)
-    variance = features.unexplained + reached
-    expected = likelihood.expectations(jnp.asarray(rows.y), mean, variance)
-    return Looked(mean, variance, weighted(rows, expected))
+    unexplained = features.unexplained
+    if q.shrink is not None and likelihood.quadratic:
+        q = q._replace(shrink=own_shrink(likelihood, rows, mean, unexplained))
+    variance = (unexplained if q.shrink is None else q.shrink * unexplained) + reached
+    terms = weighted(rows, likelihood.expectations(jnp.asarray(rows.y), mean, variance))
+    if q.shrink is not None:
+        price = jnp.sum(prices(q.shrink, jnp.asarray(rows.weights) > 0), axis=0)
+        terms = terms._replace(log_prob=terms.log_prob - price)
+    return Looked(mean, variance, terms, q)
 
 
 def divergence(q: WhitenedGaussian) -> Float[Array, ""]:
@@ -116,11 +137,18 @@ def model_gradient(
 
         K̄nm = Ā L⁻¹ = (wα) (L⁻ᵀm)ᵀ + diag(wβ) A [(I - S) L⁻¹],              (through the rows)
         Lᵀ L̄ = -ĀᵀA = -m (Aᵀwα)ᵀ - (I - S) Aᵀ diag(wβ) A.                   (through the points)
+
+    Under the tighter bound vI - S is in the place of I - S. Where each row has a v of its own, that
+    is one product more in either: diag(vwβ) A belongs to I, diag(wβ) A to S.
     """
     A = pullback.features.explained
     through_rows = gradient_through_rows(pullback, q, terms)
     through_points = gradient_through_points(
-        pullback.whitening, q, rows_times(terms.slope, A), information(A, terms.curvature)
+        pullback.whitening,
+        q,
+        rows_times(terms.slope, A),
+        information(A, terms.curvature),
+        shrunk_information(A, q, terms),
     )
     return added(through_rows, through_points)
 
@@ -130,18 +158,21 @@ def gradient_through_rows(
 ) -> tuple[Kernel, Float[Array, "M D"]]:
     """The part of `model_gradient` that is a sum over rows, for some of them."""
     A, whitener = pullback.features.explained, pullback.features.whitener
+    kept = terms.curvature if q.shrink is None else q.shrink * terms.curvature  # v wβ
 
     def one_function(A, whitener, held):
-        slope, curvature, mean, learned = held
-        return slope[:, None] * (mean @ whitener) + curvature[:, None] * (A @ (learned @ whitener))
+        slope, curvature, mean, learned, kept = held
+        found = slope[:, None] * (mean @ whitener) + curvature[:, None] * (A @ (learned @ whitener))
+        return found if kept is None else found + kept[:, None] * (A @ whitener)
 
-    each = terms.slope, terms.curvature, q.mean, _learned(q)
+    by_row = kept if q.shrinks_by_row else None
+    each = terms.slope, terms.curvature, q.mean, _learned(q, q.shrinks_by_row), by_row
     if A.ndim > 2:
         own = one_by_one(lambda entry: one_function(*entry), (A, whitener, each))
-        return pullback.from_rows(own, -0.5 * terms.curvature)
+        return pullback.from_rows(own, -0.5 * kept)
     return pullback.from_rows(
         sum_of_each(lambda held: one_function(A, whitener, held), each),
-        -0.5 * jnp.sum(terms.curvature, axis=0),
+        -0.5 * jnp.sum(kept, axis=0),
     )
 
 
@@ -150,14 +181,33 @@ def gradient_through_points(
     q: WhitenedGaussian,
     slope: Float[Array, "L M"],
     information: Float[Array, "L M M"],
+    shrunk: Float[Array, "L M M"] | None = None,
 ) -> tuple[Kernel, Float[Array, "M D"]]:
-    """The rest, from all rows' Aᵀwα = `slope` and Aᵀ diag(wβ) A = `information`."""
-    curved = _learned(q) @ information
+    """The rest, from all rows' Aᵀwα = `slope` and Aᵀ diag(wβ) A = `information`.
+
+    shrunk : Aᵀ diag(v wβ) A, if each row has a v of its own
+    """
+    curved = _learned(q, shrunk is not None) @ information
+    if shrunk is not None:
+        curved = curved + shrunk
     if whitening.whitener.ndim > 2:
         return whitening.pullback(-q.mean[:, :, None] * slope[:, None, :] - curved)
     return whitening.pullback(-q.mean.T @ slope - jnp.sum(curved, axis=0))
 
 
-def _learned(q: WhitenedGaussian) -> Float[Array, "L M M"]:
-    """I - S."""
-    return jnp.eye(q.mean.shape[1], dtype=q.factor.dtype) - q.factor.mT @ q.factor
+def shrunk_information(
+    explained: Float[Array, "*L N M"], q: WhitenedGaussian, terms: Expectations
+) -> Float[Array, "L M M"] | None:
+    """Aᵀ diag(v wβ) A, if each row has a v of its own."""
+    if q.shrink is None or not q.shrinks_by_row:
+        return None
+    return information(explained, q.shrink * terms.curvature)
+
+
+def _learned(q: WhitenedGaussian, by_row: bool) -> Float[Array, "L M M"]:
+    """I - S, or vI - S; -S if each row has a v of its own."""
+    S = q.factor.mT @ q.factor
+    if by_row:
+        return -S
+    identity = jnp.eye(q.mean.shape[1], dtype=q.factor.dtype)
+    return (identity if q.shrink is None else q.shrink[:, :, None] * identity) - S

@@ -18,6 +18,10 @@ the rows say otherwise: with a spread of 1 many of them fit noise, and on genera
 300 rows the NLP was worse nearly everywhere (benchmarks/small_tables.py). The wide priors of the
 variances favour small ones: where labels are noise, probabilities stay closer to the base rate.
 
+Among neighbours, where there are many rows, how smooth the function is can be learned, too: there
+the smooth part is `Hyperbolic`, whose corner has a median of 1 and a spread of 2, and its variance
+is that of Matern32.
+
 The straight part alone is Bayesian logistic (probit) regression. Where labels depend on the inputs
 in no other way, the fit ends close to that.
 """
@@ -31,7 +35,7 @@ from .base import Kernel
 from .combine import Sum
 from .constraints import LogNormal
 from .linear import Constant, Linear
-from .stationary import Matern32
+from .stationary import Hyperbolic, Matern32
 
 _SPREAD_OF_LENGTHSCALES = 0.5
 _VARIANCE = 0.1  # of either part, where inputs say little; the fit starts at 1
@@ -39,17 +43,21 @@ _SPREAD = 2.0
 _LEAST_SLOPE = 1e-30  # a number in float32 too
 
 
-def automatic_kernel(spread: Float[np.ndarray, " D"], ard: bool = True) -> Sum:
+def automatic_kernel(
+    spread: Float[np.ndarray, " D"], ard: bool = True, any_smoothness: bool = False
+) -> Sum:
     """The kernel and its priors, for inputs with these standard deviations."""
     size, largest = len(spread), np.max(spread)
     typical = largest * np.sqrt(np.mean((spread / largest) ** 2))  # squares could overflow
     lengthscales = np.sqrt(size) * (spread if ard else typical)
-    smooth = Matern32(
-        lengthscale=LogNormal(lengthscales, _SPREAD_OF_LENGTHSCALES),
-        variance=LogNormal(_VARIANCE, _SPREAD, start=1.0),
-        ard=ard,
-        columns=None,
-    )
+    own: dict[str, Any] = {
+        "lengthscale": LogNormal(lengthscales, _SPREAD_OF_LENGTHSCALES),
+        "variance": LogNormal(_VARIANCE, _SPREAD, start=1.0),
+        "ard": ard,
+        "columns": None,
+    }
+    corner = LogNormal(1.0, _SPREAD)
+    smooth = Hyperbolic(**own, corner=corner) if any_smoothness else Matern32(**own)
     slope = max(1.0 / size / typical / typical, _LEAST_SLOPE)
     slopes = LogNormal(_VARIANCE * slope, _SPREAD, start=slope)
     straight = Linear(variance=slopes, ard=False, columns=None)

@@ -7,8 +7,9 @@ value from the data, in `prepared`. A parameter may also be fixed, bounded or ha
 (constraints.py).
 
 A kernel must implement its matrix (`__call__`) and its diagonal. The other methods are hooks with a
-default: for training and the neighbour search (`input_scale`), for explanations (`moved`) and for
-ONNX (`onnx_covariance`, `onnx_diagonal`). docs/extending.md shows how to write a kernel.
+default: for training and the neighbour search (`input_scale`), for explanations (`moved`), for
+draws of functions (`randomness`, `random_functions`) and for ONNX (`onnx_covariance`,
+`onnx_diagonal`). docs/extending.md shows how to write a kernel.
 
 A kernel may see its inputs through a map (warp.py). Distances then mean something in the mapped
 inputs, the *coordinates* of a row: what measures distances asks for those (`coordinates`, and
@@ -34,12 +35,9 @@ from ..numerics.fields import (
     checked_columns,
     checked_parameter,
     checked_setting,
-    column_choice,
     numbered_columns,
-    positive,
     register,
     roles_of,
-    setting,
 )
 from .constraints import Constraint
 
@@ -52,11 +50,27 @@ class Moved(NamedTuple):
     moved: Float[np.ndarray, " D"]
 
 
-@dataclass_transform(eq_default=False, field_specifiers=(positive, setting, column_choice))
+@dataclass_transform(eq_default=False)  # what the fields are made by is their default
 class Kernel:
     """Base of all kernels; `kernel(A, B)` is the matrix k(a_i, b_j).
 
     Only with a kernel for each class (per_class.py) it is a stack of C matrices.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> from fewknots.kernels import Kernel, positive
+    >>> class Brownian(Kernel):
+    ...     variance: float = positive(1.0)
+    ...     def __call__(self, A, B):
+    ...         return self.variance * jnp.minimum(A[:, :1], B[:, :1].T)
+    ...     def diagonal(self, A):
+    ...         return self.variance * A[:, 0]
+    >>> x = np.array([[1.0], [2.0]], np.float32)
+    >>> np.asarray(Brownian(2.0)(x, x))
+    array([[2., 2.],
+           [2., 4.]], dtype=float32)
     """
 
     roles: ClassVar[dict[str, Role]]
@@ -118,6 +132,10 @@ class Kernel:
         """One kernel for all latent functions, for what looks at rows and not at classes."""
         return self
 
+    def of_latent(self, number: int) -> "Kernel":
+        """The kernel of one latent function: of a kernel for each class, that of this class."""
+        return self
+
     # --- hooks ------------------------------------------------------------------------------------
 
     def input_scale(self) -> Float[AnyArray, "..."] | None:
@@ -138,6 +156,23 @@ class Kernel:
         still = np.asarray(self.diagonal(here), np.float64) * np.ones(len(step))
         across = np.asarray(self(here, there), np.float64)[0]
         return Moved(still, across, np.asarray(self.diagonal(there), np.float64))
+
+    def randomness(self, random: np.random.RandomState, n_inputs: int, size: int) -> Any:
+        """The random numbers of `size` of the functions below: a tree of arrays."""
+        raise TypeError(no_functions(self, "randomness"))
+
+    def random_functions(
+        self, X: Float[AnyArray, "N D"], randomness: Any
+    ) -> Float[AnyArray, "N F"]:
+        """Independent random functions φ of mean zero with E φ(a) φ(b) = k(a, b), at rows X.
+
+        They need not be Gaussian: pathwise.py adds up many of them, as many as `n_functions` says.
+        """
+        raise TypeError(no_functions(self, "random_functions"))
+
+    def n_functions(self, n_inputs: int, n_features: int) -> int:
+        """How many of them make a Gaussian one; 1: a single one is Gaussian."""
+        return n_features
 
     def onnx_covariance(self, inputs: Any) -> Any:
         """The N×M matrix k(x_n, z_m) as ONNX operations (`inputs`: see export/kernels.py)."""
@@ -199,6 +234,8 @@ class Kernel:
                 size = len(own_spread) if each else None
                 if isinstance(value, Constraint):
                     value = value.begin(start)
+                elif isinstance(value, list | tuple):
+                    _check_no_constraint(self._label(name), value)
                 ready[name] = checked_parameter(self._label(name), value, start, size)
         return type(self)(**ready)
 
@@ -267,6 +304,26 @@ def no_onnx(kernel: Kernel, hook: str) -> str:
     return f"ONNX export does not know the kernel {name}: the class has no method `{hook}`."
 
 
+def no_functions(kernel: Kernel, hook: str) -> str:
+    """Error message for a kernel without this hook for draws of functions."""
+    name = type(kernel).__name__
+    return (
+        f"function draws do not know the kernel {name}: the class has no method `{hook}` "
+        "(docs/extending.md). `sample_latent`, which draws at given rows, needs none."
+    )
+
+
+def _check_no_constraint(label: str, values: Sequence[Any]) -> None:
+    """A list has numbers; a constraint would be for one input alone."""
+    for number, value in enumerate(values):
+        if isinstance(value, Constraint):
+            raise ValueError(
+                f"{label} has {value!r} for input {number} alone, but a constraint holds for all "
+                "inputs of its kernel. Multiply kernels that use one input each, as in "
+                "RBF(columns=[0], lengthscale=Fixed(0.7)) * RBF(columns=[1], variance=Fixed(1.0))."
+            )
+
+
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray | jax.Array):
         return np.array2string(np.asarray(value), precision=4, separator=", ", threshold=20)
@@ -302,6 +359,13 @@ def scale_of_inputs(
 
     If several parts use an input, the first one decides. `elsewhere` is the scale of inputs that no
     such part uses. A single number holds for all inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots.kernels import RBF, scale_of_inputs
+    >>> scale_of_inputs(RBF(lengthscale=np.array([1.0, 2.0])), 2, elsewhere=1.0)
+    array([1., 2.])
     """
     found = None
     for part in reversed(kernel.parts()):

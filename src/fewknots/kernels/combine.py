@@ -11,7 +11,7 @@ from ..numerics.arrays import AnyArray
 from .base import Kernel, Moved
 from .linear import Constant, Linear, Polynomial
 from .periodic import Periodic
-from .stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic
+from .stationary import RBF, Hyperbolic, Matern12, Matern32, Matern52, RationalQuadratic
 
 KERNELS: dict[str, type[Kernel]] = {
     "rbf": RBF,
@@ -19,6 +19,7 @@ KERNELS: dict[str, type[Kernel]] = {
     "matern32": Matern32,
     "matern52": Matern52,
     "rational_quadratic": RationalQuadratic,
+    "hyperbolic": Hyperbolic,
     "periodic": Periodic,
     "linear": Linear,
     "polynomial": Polynomial,
@@ -53,6 +54,19 @@ class Pair(Kernel):
     def of_all(self) -> Kernel:
         return type(self)(self.k1.of_all, self.k2.of_all)
 
+    def of_latent(self, number: int) -> Kernel:
+        return type(self)(self.k1.of_latent(number), self.k2.of_latent(number))
+
+    def randomness(self, random: np.random.RandomState, n_inputs: int, size: int) -> Any:
+        return tuple(k.randomness(random, n_inputs, size) for k in (self.k1, self.k2))
+
+    def random_functions(
+        self, X: Float[AnyArray, "N D"], randomness: Any
+    ) -> Float[AnyArray, "N F"]:
+        """Sums and products of independent functions have the sum and product of covariances."""
+        one, other = randomness
+        return self.joined(self.k1.random_functions(X, one), self.k2.random_functions(X, other))
+
     def onnx_covariance(self, inputs: Any) -> Any:
         return self.joined(self.k1.onnx_covariance(inputs), self.k2.onnx_covariance(inputs))
 
@@ -61,7 +75,19 @@ class Pair(Kernel):
 
 
 class Sum(Pair):
-    """k(a, b) = k1(a, b) + k2(a, b): a function that is the sum of two independent ones."""
+    """k(a, b) = k1(a, b) + k2(a, b): a function that is the sum of two independent ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots.kernels import RBF, Linear
+    >>> kernel = RBF(lengthscale=2.0) + Linear(variance=1.0)
+    >>> x = np.array([[0.0], [1.0], [3.0]], np.float32)
+    >>> np.asarray(kernel(x, x)).round(2)
+    array([[ 1.  ,  0.88,  0.32],
+           [ 0.88,  2.  ,  3.61],
+           [ 0.32,  3.61, 10.  ]], dtype=float32)
+    """
 
     def joined(self, one: Any, other: Any) -> Any:
         return one + other
@@ -71,7 +97,19 @@ class Sum(Pair):
 
 
 class Product(Pair):
-    """k(a, b) = k1(a, b) · k2(a, b)."""
+    """k(a, b) = k1(a, b) · k2(a, b).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots.kernels import RBF, Linear
+    >>> kernel = RBF(lengthscale=2.0) * Linear(variance=1.0)
+    >>> x = np.array([[0.0], [1.0], [3.0]], np.float32)
+    >>> np.asarray(kernel(x, x)).round(2)
+    array([[0.  , 0.  , 0.  ],
+           [0.  , 1.  , 1.82],
+           [0.  , 1.82, 9.  ]], dtype=float32)
+    """
 
     def joined(self, one: Any, other: Any) -> Any:
         return one * other
@@ -84,6 +122,12 @@ def as_kernel(value: Any, names: Iterable[str] | None = None) -> Kernel:
     """Convert a kernel, a number (a constant) or a text such as "rbf + linear" to a kernel.
 
     names : column names, to convert a kernel's choice of columns by name to numbers.
+
+    Examples
+    --------
+    >>> from fewknots.kernels import as_kernel
+    >>> as_kernel("matern32 + linear")
+    Matern32() + Linear()
     """
     if isinstance(value, Kernel):
         return value if names is None else value.numbered(list(names))

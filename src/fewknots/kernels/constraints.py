@@ -42,6 +42,12 @@ class Fixed(Constraint):
     """A parameter that is not learned.
 
     value : positive number, or one for each input.
+
+    Examples
+    --------
+    >>> from fewknots.kernels import RBF, Fixed
+    >>> RBF(lengthscale=2.0, variance=Fixed(1.0))  # only the lengthscale is learned
+    RBF(lengthscale=2, variance=Fixed(value=1.0))
     """
 
     value: Any
@@ -63,6 +69,12 @@ class Bounded(Constraint):
 
     low, high : positive numbers.
     start : a number between them; None means the kernel's default start, moved into the range.
+
+    Examples
+    --------
+    >>> from fewknots.kernels import RBF, Bounded
+    >>> RBF(lengthscale=Bounded(0.1, 10.0, start=1.0))
+    RBF(lengthscale=Bounded(low=0.1, high=10.0, start=1.0))
     """
 
     low: Any
@@ -104,6 +116,12 @@ class LogNormal(Constraint):
     spread : positive number, the standard deviation of log θ. With 0.5, θ is between 0.37 and 2.7
         times the median with a probability of 95%.
     start : positive number; None means the median.
+
+    Examples
+    --------
+    >>> from fewknots.kernels import RBF, LogNormal
+    >>> RBF(lengthscale=LogNormal(median=1.0, spread=0.5))
+    RBF(lengthscale=LogNormal(median=1.0, spread=0.5, start=None))
     """
 
     median: Any

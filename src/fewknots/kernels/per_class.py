@@ -25,7 +25,16 @@ from .combine import Pair, Product, Sum, as_kernel
 
 
 class PerClass(Pair):
-    """The kernels of `k1`, one or several, and after them those of `k2`."""
+    """The kernels of `k1`, one or several, and after them those of `k2`.
+
+    Examples
+    --------
+    >>> from fewknots import GPClassifier
+    >>> from fewknots.kernels import RBF, Linear, as_kernels
+    >>> as_kernels([RBF(lengthscale=1.0), RBF(lengthscale=2.0), Linear(variance=1.0)])
+    [RBF(lengthscale=1), RBF(lengthscale=2), Linear(variance=1)]
+    >>> clf = GPClassifier([RBF(), RBF(), Linear()])  # for three classes
+    """
 
     def joined(self, one: Any, other: Any) -> Any:
         """Above each other; what is a single kernel's becomes a stack of one."""
@@ -36,6 +45,12 @@ class PerClass(Pair):
     @property
     def of_all(self) -> Kernel:
         return Sum(self.k1.of_all, self.k2.of_all)
+
+    def of_latent(self, number: int) -> Kernel:
+        before = count_kernels(self.k1)
+        if number < before:
+            return self.k1.of_latent(number)
+        return self.k2.of_latent(number - before)
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
         """Of all classes together."""
@@ -55,7 +70,16 @@ _NO_ONNX = "ONNX export does not know a kernel for each class: fit with one kern
 
 
 def as_kernels(value: Any, names: Iterable[str] | None = None) -> Kernel:
-    """As `as_kernel`; a list or tuple is a kernel for each class."""
+    """As `as_kernel`; a list or tuple is a kernel for each class.
+
+    Examples
+    --------
+    >>> from fewknots.kernels import as_kernels
+    >>> as_kernels(["rbf", "linear"])
+    [RBF(), Linear()]
+    >>> as_kernels("rbf")
+    RBF()
+    """
     if not isinstance(value, list | tuple):
         return as_kernel(value, names)
     if not value:
@@ -64,7 +88,14 @@ def as_kernels(value: Any, names: Iterable[str] | None = None) -> Kernel:
 
 
 def count_kernels(kernel: Kernel) -> int:
-    """How many classes have a kernel of their own; 1: it is one for all."""
+    """How many classes have a kernel of their own; 1: it is one for all.
+
+    Examples
+    --------
+    >>> from fewknots.kernels import as_kernels, count_kernels
+    >>> count_kernels(as_kernels(["rbf", "linear", "rbf"]))
+    3
+    """
     counts = [
         count_kernels(value)
         for value in kernel.get_params(deep=False).values()

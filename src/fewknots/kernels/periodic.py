@@ -8,6 +8,13 @@ between two such points is |u(a) - u(b)| = 2 |sin(π(a - b)/p)|, so an RBF kerne
 
 MacKay's periodic kernel. It is positive definite because the RBF kernel is. It is computed in the
 first form, with the distances and gradients of stationary.py.
+
+Random functions are waves here, too. With z = 1/ℓ² and τ = a - b one factor's Fourier series is
+
+    exp(-2 sin²(πτ/p)/ℓ²) = e^{-z} e^{z cos(2πτ/p)} = Σ_j e^{-z} I_j(z) cos(2πjτ/p),            (2)
+
+j = 0, ±1, ±2, ..., whose coefficients are probabilities, those of the difference of two Poisson
+numbers of mean z/2 (Skellam 1946). So j is drawn as such a difference for each input; ω = 2πj/p.
 """
 
 import math
@@ -21,7 +28,7 @@ from ..numerics.arrays import AnyArray
 from ..numerics.elementary import exp
 from ..numerics.fields import column_choice, positive, setting
 from .base import Kernel
-from .stationary import squared_distance
+from .stationary import phases, squared_distance, waves
 
 
 def _root_of_count(spread: Float[np.ndarray, " D"], each: bool) -> float:
@@ -43,6 +50,17 @@ class Periodic(Kernel):
     variance : positive number, k(a, a).
     ard : one period and lengthscale per input, or a single one for all.
     columns : names or numbers of the inputs that it uses, or None for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots.kernels import Periodic
+    >>> kernel = Periodic(period=3.0, lengthscale=1.0)  # 0 and 3 are the same
+    >>> x = np.array([[0.0], [1.0], [3.0]], np.float32)
+    >>> np.asarray(kernel(x, x)).round(2)
+    array([[1.  , 0.22, 1.  ],
+           [0.22, 1.  , 0.22],
+           [1.  , 0.22, 1.  ]], dtype=float32)
     """
 
     may_be_warped = False  # a period is one in the user's units
@@ -76,6 +94,21 @@ class Periodic(Kernel):
         if self.period is None or self.lengthscale is None:
             return None
         return self.period * self.lengthscale / (2.0 * math.pi)
+
+    def randomness(self, random: np.random.RandomState, n_inputs: int, size: int) -> Any:
+        """Harmonics j of (2), an integer for each input and wave, and phases."""
+        n_chosen = n_inputs if self.columns is None else len(self.columns)
+        scale = n_chosen**0.5 if self.lengthscale is None else self.lengthscale
+        rate = np.broadcast_to(0.5 / np.square(np.asarray(scale, np.float64)), (n_chosen,))
+        up, down = random.poisson(rate[:, None], (2, n_chosen, size))
+        return (up - down).astype(np.float64), phases(random, size)
+
+    def random_functions(
+        self, X: Float[AnyArray, "N D"], randomness: Any
+    ) -> Float[AnyArray, "N F"]:
+        X = self.chosen(X)
+        period = jnp.asarray(2.0 if self.period is None else self.period, X.dtype)
+        return waves(X * (2.0 * math.pi / period), randomness, self.variance)
 
     def onnx_covariance(self, inputs: Any) -> Any:
         inputs = inputs.chosen(self.columns)

@@ -45,6 +45,17 @@ class Warp(Kernel):
         all inputs, under the numbers they have.
 
     A parameter of the inner kernel can be read here, too: `warp.lengthscale`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots.kernels import RBF, Warp
+    >>> kernel = Warp(RBF(lengthscale=1.0), above=0.3)  # long distances count less
+    >>> x = np.array([[0.0], [1.0], [3.0]], np.float32)
+    >>> np.asarray(kernel(x, x)).round(2)
+    array([[1.  , 0.92, 0.83],
+           [0.92, 1.  , 0.98],
+           [0.83, 0.98, 1.  ]], dtype=float32)
     """
 
     kernel: Any
@@ -76,6 +87,9 @@ class Warp(Kernel):
     @property
     def of_all(self) -> Kernel:
         return self.with_inner(self.of_coordinates.of_all)
+
+    def of_latent(self, number: int) -> Kernel:
+        return self.with_inner(self.of_coordinates.of_latent(number))
 
     def with_inner(self, kernel: Kernel) -> Kernel:
         inner = self.kernel.with_inner(kernel)
@@ -139,6 +153,17 @@ class Warp(Kernel):
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
         """Of rows in coordinates."""
         return self.kernel.moved(step, mean)
+
+    def randomness(self, random: np.random.RandomState, n_inputs: int, size: int) -> Any:
+        return self.of_coordinates.randomness(random, n_inputs, size)
+
+    def random_functions(
+        self, X: Float[AnyArray, "N D"], randomness: Any
+    ) -> Float[AnyArray, "N F"]:
+        return self.of_coordinates.random_functions(self.coordinates(X), randomness)
+
+    def n_functions(self, n_inputs: int, n_features: int) -> int:
+        return self.of_coordinates.n_functions(n_inputs, n_features)
 
     def onnx_coordinates(self, X: Any, n_inputs: int) -> Any:
         """`coordinates` of a tensor: of its positive part, less that of the negative one."""

@@ -19,14 +19,18 @@ function (L, N). Derivatives are for one function at a time, none is mixed.
 | EP, FITC-EP, IVM, rows held out  | `tilted`                         | for these                 |
 | mean field, of several functions | `largest_leads`                  | for these                 |
 | predictions of classes           | `log_probabilities`, `decision`  | with targets = "classes"  |
-| predictions of numbers           | `moments`, `quantiles`           | with targets = "numbers"  |
+| `acquire.bald`                   | `conditional_entropy`            | for these                 |
+| predictions of numbers           | `moments`                        | with targets = "numbers"  |
+| quantiles of numbers             | `predictive_cdf`, or `quantiles` | for these                 |
+| samples of numbers               | `sampled`                        | for these                 |
 """
 
 import dataclasses
 from typing import Any, ClassVar, Literal, NamedTuple, dataclass_transform
 
 import numpy as np
-from jaxtyping import Array, Float
+from jax import lax
+from jaxtyping import Array, Bool, Float
 
 from ..numerics.fields import (
     Positive,
@@ -34,11 +38,10 @@ from ..numerics.fields import (
     Setting,
     checked_parameter,
     checked_setting,
-    positive,
     register,
     roles_of,
-    setting,
 )
+from .quantiles import Support, inverted
 
 
 class Expectations(NamedTuple):
@@ -50,6 +53,15 @@ class Expectations(NamedTuple):
     | slope            | α = E[(log p)']                | ∂ log_prob / ∂μ        |
     | curvature        | β = -E[(log p)'']              | -2 ∂ log_prob / ∂σ²    |
     | curvature_change | ½ E[-(log p)'''']              | ∂β / ∂σ²               |
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from fewknots.likelihoods import Gaussian
+    >>> y, mean = jnp.ones(1), jnp.zeros((1, 1))
+    >>> found = Gaussian(1.0).expectations(y, mean, 1.0 + mean)
+    >>> float(found.slope[0, 0]), float(found.curvature[0, 0])  # y - μ, and 1 / noise
+    (1.0, 1.0)
     """
 
     log_prob: Float[Array, " N"]
@@ -59,7 +71,16 @@ class Expectations(NamedTuple):
 
 
 class Pointwise(NamedTuple):
-    """log p(y|f) and its derivatives for each f_l, at one f per row."""
+    """log p(y|f) and its derivatives for each f_l, at one f per row.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from fewknots.likelihoods import Bernoulli
+    >>> one, zero = jnp.ones(1), jnp.zeros((1, 1))
+    >>> float(Bernoulli("logit").at(one, zero).slope[0, 0])  # 1 - p
+    0.5
+    """
 
     log_prob: Float[Array, " N"]
     slope: Float[Array, "L N"]  # (log p)'
@@ -68,19 +89,39 @@ class Pointwise(NamedTuple):
 
 
 class Tilted(NamedTuple):
-    """log Ẑ = log E[p(y|f)], f_l ~ N(μ_l, σ_l²), and its derivatives for each μ_l."""
+    """log Ẑ = log E[p(y|f)], f_l ~ N(μ_l, σ_l²), and its derivatives for each μ_l.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from fewknots.likelihoods import Bernoulli
+    >>> one, zero = jnp.ones(1), jnp.zeros((1, 1))
+    >>> jnp.exp(Bernoulli().tilted(one, zero, 1.0 + zero).log_prob).round(2)  # E[Φ(f)]
+    Array([0.5], dtype=float32)
+    """
 
     log_prob: Float[Array, " N"]
     slope: Float[Array, "L N"]  # ∂ log Ẑ / ∂μ
     curvature: Float[Array, "L N"]  # -∂² log Ẑ / ∂μ²
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(positive, setting))
+@dataclass_transform(frozen_default=True)  # what the fields are made by is their default
 class Likelihood:
-    """Base of all likelihoods."""
+    """Base of all likelihoods.
+
+    Examples
+    --------
+    >>> from fewknots.likelihoods import LIKELIHOODS, Poisson
+    >>> LIKELIHOODS["poisson"] is Poisson
+    True
+    """
 
     targets: ClassVar[Literal["classes", "numbers"]] = "numbers"
-    any_scale: ClassVar[bool] = False  # y may be shifted and scaled, and f with it
+    any_scale: ClassVar[bool] = False  # y may be shifted and scaled, and the first f_l with it
+    log_concave: ClassVar[bool] = True  # log p is concave in each f_l: no curvature below zero
+    quadratic: ClassVar[bool] = False  # log p is a parabola in f: one curvature, whatever q is
+    curved: ClassVar[bool] = True  # -(log p)'' is not zero everywhere but at a kink
+    support: ClassVar[Support] = "real"  # of numbers: where y lies
     shift_invariant: ClassVar[bool] = False  # only differences of latent functions matter
     largest_leads: ClassVar[bool] = False  # y is the largest function, each with unit noise
     roles: ClassVar[dict[str, Role]]
@@ -172,6 +213,15 @@ class Likelihood:
         """
         raise NotImplementedError(self._lacks("decision"))
 
+    def conditional_entropy(
+        self, mean: Float[Array, "L N"], variance: Float[Array, "L N"]
+    ) -> Float[Array, " N"]:
+        """E H[y|f] of classes, in nats: how uncertain y is to someone who knows f.
+
+        If `shift_invariant`, `variance` may be a covariance, L×L×N.
+        """
+        raise NotImplementedError(self._lacks("conditional_entropy"))
+
     def moments(
         self, mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> tuple[Float[Array, " N"], Float[Array, " N"]]:
@@ -184,8 +234,42 @@ class Likelihood:
         variance: Float[Array, "L N"],
         levels: Float[Array, " Q"],
     ) -> Float[Array, "Q N"]:
-        """The values that y stays below with these probabilities."""
-        raise NotImplementedError(self._lacks("quantiles"))
+        """The values that y stays below with these probabilities; by search if no formula is."""
+        start = self.moments(mean, variance)
+
+        def cdf(y):
+            return self.predictive_cdf(y, mean, variance)
+
+        return lax.map(lambda level: inverted(self.support, cdf, *start, level), levels)
+
+    def predictive_cdf(
+        self, y: Float[Array, " N"], mean: Float[Array, "L N"], variance: Float[Array, "L N"]
+    ) -> Float[Array, " N"]:
+        """The probability that y is at most this. Of counts an increasing function between them."""
+        raise NotImplementedError(self._lacks("predictive_cdf"))
+
+    def sampled(
+        self, random: np.random.RandomState, f: Float[np.ndarray, "L N"]
+    ) -> Float[np.ndarray, " N"]:
+        """One y for each row, drawn from p(y|f)."""
+        raise NotImplementedError(self._lacks("sampled"))
 
     def _lacks(self, method: str) -> str:
         return f"the likelihood {type(self).__name__} has no method `{method}`, which this needs."
+
+
+class StrangeNumberError(ValueError):
+    """A number has no probability: which row has it, and what is wrong with it."""
+
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(f"row {row} of y {reason}")
+        self.row, self.reason = row, reason
+
+
+def refuse_rows(
+    strange: Bool[np.ndarray, " N"], y: Float[np.ndarray, " N"], what: str, advice: str
+) -> None:
+    """An error about the first of the rows whose target has no probability, if there is one."""
+    if np.any(strange):
+        row = int(np.argmax(strange))
+        raise StrangeNumberError(row, f"is {y[row]:g}, which is {what}. {advice}")

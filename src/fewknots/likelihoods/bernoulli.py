@@ -4,7 +4,7 @@ The probit is the paper's (eq. GPC). It is used exact: squeezed into [0.001, 0.9
 libraries do, log p could never fall below -6.9 and over-confidence would not show.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,12 +15,21 @@ from ..numerics.fields import setting
 from ..numerics.normal import log_cdf, lower_tail
 from ..numerics.quadrature import expect
 from .base import Expectations, Likelihood, Pointwise, Tilted
+from .one_function import Derivatives
 
 LINKS = ("probit", "logit")
 
 
 class Bernoulli(Likelihood):
-    """Two classes through the link `"probit"` or `"logit"`."""
+    """Two classes through the link `"probit"` or `"logit"`.
+
+    Examples
+    --------
+    >>> from fewknots import GPClassifier
+    >>> from fewknots.likelihoods import Bernoulli
+    >>> GPClassifier(likelihood=Bernoulli("logit")).likelihood
+    Bernoulli(link='logit')
+    """
 
     targets: ClassVar = "classes"
     link: str = setting("probit")
@@ -82,28 +91,30 @@ class Bernoulli(Likelihood):
         log_negative, log_positive = self.log_probabilities(mean, variance)
         return log_positive - log_negative
 
+    def conditional_entropy(
+        self, mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
+    ) -> Float[Array, " N"]:
+        """By quadrature."""
+        derivatives = _DERIVATIVES[self.link]
 
-class _Derivatives(NamedTuple):
-    """(g, g', -g'', -g''', -½g'''') of g = log p at x."""
+        def entropy(f):
+            each = (derivatives(sign * f).log_prob for sign in (1.0, -1.0))
+            return (-sum(exp(log_p) * log_p for log_p in each),)
 
-    log_prob: Float[Array, "..."]
-    slope: Float[Array, "..."]
-    curvature: Float[Array, "..."]
-    change: Float[Array, "..."]
-    half_second_change: Float[Array, "..."]
+        return expect(entropy, mean[0], variance[0])[0]
 
 
-def _probit_derivatives(x: Float[Array, "..."]) -> _Derivatives:
+def probit_derivatives(x: Float[Array, "..."]) -> Derivatives:
     """From h = φ/Φ and h' = -h(x + h)."""
     log_cdf, ratio, excess = lower_tail(x)
     curvature = ratio * excess
     # β = h·s with s = x + h, so β' = h(1 - β) - βs, and β'' = -β'(s + h) - 2β(1 - β).
     change = ratio * (1.0 - curvature) - curvature * excess
     second_change = -change * (excess + ratio) - 2.0 * curvature * (1.0 - curvature)
-    return _Derivatives(log_cdf, ratio, curvature, change, 0.5 * second_change)
+    return Derivatives(log_cdf, ratio, curvature, change, 0.5 * second_change)
 
 
-def _logit_derivatives(x: Float[Array, "..."]) -> _Derivatives:
+def _logit_derivatives(x: Float[Array, "..."]) -> Derivatives:
     """With p = g' = 1/(1 + eˣ), β = p(1 - p) and β' = β(2p - 1)."""
     tail = exp(-jnp.abs(x))
     log_prob = jnp.minimum(x, 0.0) - log1p(tail)
@@ -111,10 +122,10 @@ def _logit_derivatives(x: Float[Array, "..."]) -> _Derivatives:
     curvature = tail / jnp.square(1.0 + tail)
     change = curvature * (2.0 * slope - 1.0)
     half_second_change = 0.5 * curvature * (1.0 - 6.0 * curvature)
-    return _Derivatives(log_prob, slope, curvature, change, half_second_change)
+    return Derivatives(log_prob, slope, curvature, change, half_second_change)
 
 
-_DERIVATIVES = {"probit": _probit_derivatives, "logit": _logit_derivatives}
+_DERIVATIVES = {"probit": probit_derivatives, "logit": _logit_derivatives}
 
 
 def _tilted_logistic(mean, variance) -> tuple[Array, Array, Array]:

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtri
+from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Float
 
 from ..numerics.fields import positive
@@ -14,9 +14,18 @@ _FIRST_NOISE = 0.1  # of the variance of y
 
 
 class Gaussian(Likelihood):
-    """Noise of variance `noise` on every row; None: learning begins at a tenth of y's variance."""
+    """Noise of variance `noise` on every row; None: learning begins at a tenth of y's variance.
+
+    Examples
+    --------
+    >>> from fewknots import GPRegressor
+    >>> from fewknots.likelihoods import Gaussian
+    >>> GPRegressor(likelihood=Gaussian(noise=0.1)).likelihood
+    Gaussian(noise=0.1)
+    """
 
     any_scale: ClassVar = True
+    quadratic: ClassVar = True
     noise: Any = positive(None)
 
     def prepared(
@@ -24,8 +33,7 @@ class Gaussian(Likelihood):
     ) -> "Gaussian | Likelihood":
         if self.noise is not None:
             return super().prepared(y, weights)
-        spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
-        return Gaussian(np.asarray(_FIRST_NOISE * (spread if spread > 0 else 1.0)))
+        return Gaussian(first_noise(y, weights))
 
     def rescaled(self, scale: float) -> "Gaussian":
         return self if self.noise is None else Gaussian(self.noise / scale**2)
@@ -63,3 +71,21 @@ class Gaussian(Likelihood):
         levels: Float[Array, " Q"],
     ) -> Float[Array, "Q N"]:
         return mean + ndtri(levels)[:, None] * jnp.sqrt(variance + self.noise)
+
+    def predictive_cdf(
+        self, y: Float[Array, " N"], mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
+    ) -> Float[Array, " N"]:
+        return ndtr((y - mean[0]) / jnp.sqrt(variance[0] + self.noise))
+
+    def sampled(
+        self, random: np.random.RandomState, f: Float[np.ndarray, "1 N"]
+    ) -> Float[np.ndarray, " N"]:
+        return random.normal(f[0], np.sqrt(self.noise))
+
+
+def first_noise(
+    y: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"]
+) -> Float[np.ndarray, ""]:
+    """The variance of the noise where learning begins: a tenth of that of y."""
+    spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+    return np.asarray(_FIRST_NOISE * (spread if spread > 0 else 1.0))

@@ -11,17 +11,29 @@ that g_c is the largest (numerics/largest.py). Of two classes it is Φ((f_1 - f_
 
 from typing import ClassVar
 
-import numpy as np
+import jax.numpy as jnp
+from jax import lax
 from jax.scipy.special import logsumexp
-from jaxtyping import Array, Float, Real
+from jaxtyping import Array, Float
 
 from ..numerics.fields import setting
 from ..numerics.largest import log_largest
+from ..numerics.quadrature import even_nodes
 from .base import Likelihood
+
+_NODES = 256
 
 
 class MultinomialProbit(Likelihood):
-    """`n_classes` classes, each with a latent function; y is the code of the class."""
+    """`n_classes` classes, each with a latent function; y is the code of the class.
+
+    Examples
+    --------
+    >>> from fewknots import GPClassifier
+    >>> from fewknots.likelihoods import MultinomialProbit
+    >>> GPClassifier(likelihood=MultinomialProbit(4)).likelihood
+    MultinomialProbit(n_classes=4)
+    """
 
     targets: ClassVar = "classes"
     largest_leads: ClassVar = True
@@ -32,14 +44,22 @@ class MultinomialProbit(Likelihood):
         """One for each class."""
         return self.n_classes
 
-    @staticmethod
-    def encoded(codes: Real[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-        """The codes themselves, 0, 1, ..., as numbers."""
-        return np.asarray(codes, np.float64)
-
     def log_probabilities(
         self, mean: Float[Array, "C N"], variance: Float[Array, "C N"]
     ) -> tuple[Float[Array, " N"], ...]:
         """Each is a logarithm from the start, so none underflows to log 0."""
         log_p = log_largest(mean, 1.0 + variance)
         return tuple(log_p - logsumexp(log_p, axis=0))  # which is 0 but for the rule's own error
+
+    def conditional_entropy(
+        self, mean: Float[Array, "C N"], variance: Float[Array, "C N"]
+    ) -> Float[Array, " N"]:
+        """Averaged over nodes that fill the space evenly: no single integral is known."""
+
+        def add(total: Array, node: Array) -> tuple[Array, None]:
+            f = mean + jnp.sqrt(variance) * node[:, None]
+            log_p = jnp.stack(self.log_probabilities(f, jnp.zeros_like(f)))
+            return total - jnp.sum(jnp.exp(log_p) * log_p, axis=0), None
+
+        nodes = jnp.asarray(even_nodes(len(mean), _NODES), mean.dtype)
+        return lax.scan(add, jnp.zeros_like(mean[0]), nodes)[0] / _NODES

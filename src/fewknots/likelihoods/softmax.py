@@ -13,18 +13,30 @@ derivatives do not appear in its bound.
 from typing import ClassVar
 
 import jax.numpy as jnp
-import numpy as np
 from jax.nn import log_softmax
-from jaxtyping import Array, Bool, Float, Real
+from jaxtyping import Array, Bool, Float
 
-from ..numerics.coupled_softmax import log_coupled_softmax_mean
+from ..numerics.coupled_softmax import coupled_softmax_entropy, log_coupled_softmax_mean
 from ..numerics.fields import setting
-from ..numerics.gumbel import log_softmax_mean, softmax_moments, tilted_softmax
+from ..numerics.gumbel import (
+    log_softmax_mean,
+    softmax_entropy,
+    softmax_moments,
+    tilted_softmax,
+)
 from .base import Expectations, Likelihood, Pointwise, Tilted
 
 
 class Softmax(Likelihood):
-    """`n_classes` classes, each with a latent function; y is the code of the class."""
+    """`n_classes` classes, each with a latent function; y is the code of the class.
+
+    Examples
+    --------
+    >>> from fewknots import GPClassifier
+    >>> from fewknots.likelihoods import Softmax
+    >>> GPClassifier(likelihood=Softmax(4)).likelihood
+    Softmax(n_classes=4)
+    """
 
     targets: ClassVar = "classes"
     shift_invariant: ClassVar = True
@@ -34,11 +46,6 @@ class Softmax(Likelihood):
     def n_latent(self) -> int:
         """One for each class."""
         return self.n_classes
-
-    @staticmethod
-    def encoded(codes: Real[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-        """The codes themselves, 0, 1, ..., as numbers."""
-        return np.asarray(codes, np.float64)
 
     def expectations(
         self, y: Float[Array, " N"], mean: Float[Array, "C N"], variance: Float[Array, "C N"]
@@ -81,6 +88,15 @@ class Softmax(Likelihood):
         """
         coupled = variance.ndim == 3
         return tuple((log_coupled_softmax_mean if coupled else log_softmax_mean)(mean, variance))
+
+    def conditional_entropy(
+        self,
+        mean: Float[Array, "C N"],
+        variance: Float[Array, "C N"] | Float[Array, "C C N"],
+    ) -> Float[Array, " N"]:
+        """From the integral of `expectations`."""
+        coupled = variance.ndim == 3
+        return (coupled_softmax_entropy if coupled else softmax_entropy)(mean, variance)
 
     def _own(self, y: Float[Array, " N"]) -> Bool[Array, "C N"]:
         """Which latent function is that of the row's own class."""

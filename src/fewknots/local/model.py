@@ -10,14 +10,22 @@ from jaxtyping import Array, Float, Int
 from ..inference.method import likelihood_gradient
 from ..inference.sites import Rows
 from ..kernels import Kernel
-from ..likelihoods import Likelihood, Tilted
+from ..likelihoods import Gaussian, Likelihood, Tilted
 from ..numerics.arrays import AnyArray
 from ..numerics.precision import compiled
 from . import coupled
 from .ep import expectation_propagation
+from .gaussian import gaussian
 from .gradient import pulled_back
-from .laplace import laplace
-from .neighbourhood import Covariances, Labelled, LocalPrediction, covariances, predicted
+from .laplace import iterates, laplace, reach_of
+from .neighbourhood import (
+    Covariances,
+    Labelled,
+    LocalPrediction,
+    covariances,
+    from_reach,
+    predicted,
+)
 from .site_solution import Rule, SiteSolution, by_row
 from .variational import variational
 
@@ -37,7 +45,8 @@ class LocalModel(NamedTuple):
     mean : of f where no row is near; of each function if there are several.
     sharpness : a factor for the mean of f at a query. A few neighbours say less than all rows, and
         Laplace's approximation says it timidly: predictions come out nearer to one half than they
-        should. Leave-one-out probabilities show by how much.
+        should. Leave-one-out probabilities show by how much. Of numbers it is one: there the mean
+        of f is what is predicted.
     """
 
     kernel: Kernel
@@ -61,11 +70,21 @@ def gathered(rows: Rows, near: Int[AnyArray, "Q K"]) -> tuple[Float[Array, "Q K 
     return jnp.asarray(rows.X)[found], labels
 
 
+def factorises_nothing(rule: str, dtype: Any) -> bool:
+    """Whether predictions (not their derivatives) do without batches of LAPACK's."""
+    return rule == "laplace" and iterates(dtype)
+
+
 def _solved(
     rule: str, model: LocalModel, likelihood: Likelihood, prior: Covariances, labels: Labelled
 ) -> tuple[SiteSolution, LocalPrediction]:
     tolerance = _TOLERANCE[rule][prior.own.dtype == jnp.float64]
-    found = RULES[rule](prior, labels, likelihood, model.mean, tolerance)
+    exact = isinstance(likelihood, Gaussian)
+    solve = gaussian if exact else RULES[rule]
+    found = solve(prior, labels, likelihood, model.mean, tolerance)
+    if not exact and factorises_nothing(rule, prior.own.dtype):
+        reach = reach_of(prior, found.precision)
+        return found, from_reach(prior, model.mean, found.slope, reach)
     return found, predicted(prior, model.mean, found.slope, found.factor, found.precision)
 
 

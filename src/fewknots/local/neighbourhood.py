@@ -93,7 +93,13 @@ def predicted(
     precision: Float[Array, "Q K"],
 ) -> LocalPrediction:
     """F at the queries, from the sites' precisions and α."""
-    reach = shrunk(factor, precision, after(slope, prior.cross))
+    return from_reach(prior, mean, slope, shrunk(factor, precision, after(slope, prior.cross)))
+
+
+def from_reach(
+    prior: Covariances, mean: Any, slope: Float[Array, "Q K"], reach: Float[Array, "Q K"]
+) -> LocalPrediction:
+    """F at the queries, from α and u."""
     # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
     variance = not_below_zero(prior.own - jnp.sum(prior.cross * reach, axis=1))
     return LocalPrediction(mean + jnp.sum(prior.cross * slope, axis=1), variance, reach)

@@ -1,7 +1,8 @@
 r"""The nearest rows in the metric of a kernel, r² = Σ_d (a_d - b_d)² / lengthscale_d².
 
 Two searches, both exact. On a CPU, unless there are hundreds of inputs, a k-d tree (SciPy's):
-building it takes half a second for a million rows, and a query tens of microseconds. Otherwise all
+building it takes half a second for a million rows, and a query tens of microseconds, a third less
+if queries come in an order that goes from one to the next near it. Otherwise all
 distances, block by block on the device, where most of the work is a reduction rather than a sort:
 
     The rows are cut into chunks of 64. The k nearest rows lie in the k chunks whose nearest rows
@@ -39,6 +40,7 @@ _MOST_INPUTS_FOR_A_TREE = 128
 _MOST_INPUTS_FOR_DIFFERENCES = 32
 _LEAF = 32
 _FEW_QUERIES = 64
+_INPUTS_OF_A_CELL = 8
 _CHUNK = 64
 _MOST_DISTANCES = {"cpu": 2**25, "gpu": 2**28}  # at a time
 _QUERY_BLOCKS = (16, 256)
@@ -83,10 +85,21 @@ class TreeSearch:
         self._tree = cKDTree(X / scale, leafsize=_LEAF, balanced_tree=False, compact_nodes=False)
 
     def nearest(self, queries: Float[np.ndarray, "Q D"], k: int) -> Int[np.ndarray, "Q k"]:
-        # to start threads takes longer than a few queries
-        workers = 1 if len(queries) <= _FEW_QUERIES else -1
-        _, found = self._tree.query(queries / self.scale, k, workers=workers)
-        return found.reshape(len(queries), k).astype(np.int32)
+        at = queries / self.scale
+        if len(at) <= _FEW_QUERIES:  # to sort them, and to start threads, would take longer
+            return self._tree.query(at, k)[1].reshape(len(at), k).astype(np.int32)
+        order, found = _walk(at), np.empty((len(at), k), np.int32)
+        found[order] = self._tree.query(at[order], k, workers=-1)[1].reshape(len(at), k)
+        return found
+
+
+def _walk(at: Float[np.ndarray, "Q D"]) -> Int[np.ndarray, " Q"]:
+    """An order in which queries come cell by cell, so that much of the tree is still in the cache.
+
+    The side of a cell is a lengthscale; the inputs that spread the most come first.
+    """
+    widest = np.argsort(np.ptp(at, axis=0))[-_INPUTS_OF_A_CELL:]
+    return np.lexsort(np.floor(at[:, widest]).T)
 
 
 class BlockSearch:
@@ -98,6 +111,7 @@ class BlockSearch:
         self._n_rows = len(X)
         self._centre = X.mean(axis=0)
         self._rows = jnp.asarray(padded(X - self._centre, size))
+        self._lengths: tuple[np.ndarray, Array] | None = None
 
     def nearest(self, queries: Float[np.ndarray, "Q D"], k: int) -> Int[np.ndarray, "Q k"]:
         most = max(1, for_platform(_MOST_DISTANCES) // len(self._rows))
@@ -105,28 +119,41 @@ class BlockSearch:
         found = np.empty((len(queries), k), np.int32)
         for some in row_slices(len(queries), size):
             block = padded(queries[some] - self._centre, size).astype(self._rows.dtype)
-            numbers = _nearest(k, self._rows, self._n_rows, self.scale, block)
+            numbers = _nearest(k, self._rows, self._n_rows, self._squares(), self.scale, block)
             found[some] = np.asarray(numbers)[: some.stop - some.start]
         return found
 
+    def _squares(self) -> Float[Array, " N"] | None:
+        """Each row's squared length, once for each scale, if distances are made of products."""
+        if self._rows.shape[1] <= _MOST_INPUTS_FOR_DIFFERENCES:
+            return None
+        if self._lengths is None or self._lengths[0] is not self.scale:
+            self._lengths = self.scale, _squared_lengths(self._rows, self.scale)
+        return self._lengths[1]
+
+
+@compiled
+def _squared_lengths(rows, scale) -> Float[Array, " N"]:
+    return jnp.sum(jnp.square(rows / scale), axis=1)
+
 
 @partial(compiled, static_argnums=0)
-def _nearest(k: int, rows, n_rows, scale, queries) -> Int[Array, "Q k"]:
-    rows, queries = rows / scale, queries / scale
-    size, n_features = rows.shape
-    by_difference = n_features <= _MOST_INPUTS_FOR_DIFFERENCES
+def _nearest(k: int, rows, n_rows, squares, scale, queries) -> Int[Array, "Q k"]:
+    size = len(rows)
+    by_difference = squares is None
     wanted = k if by_difference else min(2 * k, size)
     if by_difference:
-        columns = zip(queries.T, rows.T, strict=True)
+        columns = zip((queries / scale).T, (rows / scale).T, strict=True)
         distances = sum(jnp.square(q[:, None] - r[None, :]) for q, r in columns)
-    else:
-        distances = jnp.sum(jnp.square(rows), axis=1) - 2.0 * queries @ rows.T
+    else:  # the queries alone are scaled, twice: all rows are many
+        distances = squares - 2.0 * (queries / scale / scale) @ rows.T
     distances = jnp.where(jnp.arange(size) < n_rows, distances, jnp.inf)
     near = _smallest(distances, wanted)
     if by_difference:
         return near
     exact = lax.map(
-        lambda pair: jnp.sum(jnp.square(rows[pair[1]] - pair[0]), axis=1), (queries, near)
+        lambda pair: jnp.sum(jnp.square((rows[pair[1]] - pair[0]) / scale), axis=1),
+        (queries, near),
     )
     exact = jnp.where(near < n_rows, exact, jnp.inf)
     return jnp.take_along_axis(near, lax.top_k(-exact, k)[1], axis=1)

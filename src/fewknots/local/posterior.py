@@ -11,7 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from ..data.blocks import map_blocks
 from ..data.row_checks import check_finite
@@ -37,7 +37,7 @@ class LocalPosterior(KeepsDeviceCopy):
 
     kernel: Kernel
     points: Float[np.ndarray, "N D"]
-    labels: Int[np.ndarray, " N"]  # signs of two classes, codes of more
+    labels: np.ndarray  # signs of two classes, codes of more, or numbers
     weights: Float[np.ndarray, " N"]
     mean: Float[np.ndarray, "*L"]  # of f, or of each function
     sharpness: Float[np.ndarray, ""]
@@ -48,10 +48,11 @@ class LocalPosterior(KeepsDeviceCopy):
 
     def arrays(self) -> dict[str, np.ndarray]:
         names = ("points", "weights", "mean", "sharpness")
-        own = "signs" if self.likelihood.n_latent == 1 else "codes"
-        return {name: getattr(self, name) for name in names} | {own: self.labels}
+        return {name: getattr(self, name) for name in names} | {
+            label_name(self.likelihood): self.labels
+        }
 
-    def settings(self) -> dict[str, int | str]:
+    def settings(self) -> dict[str, Any]:
         """What beside the arrays and the kernel rebuilds this posterior."""
         return {"n_neighbors": self.n_neighbors, "rule": self.rule, "n_slots": self.n_slots}
 
@@ -120,9 +121,17 @@ class LocalPosterior(KeepsDeviceCopy):
         return {name: value for name, value in super().__getstate__().items() if name not in made}
 
 
-def label_dtype(likelihood: Likelihood) -> type[np.signedinteger]:
-    """In which the rows' labels are kept."""
-    return np.int8 if likelihood.n_latent == 1 else np.int16
+def label_name(likelihood: Likelihood) -> str:
+    """What the rows' labels are called in a file."""
+    if likelihood.targets == "numbers":
+        return "numbers"
+    return "signs" if likelihood.n_latent == 1 else "codes"
+
+
+def label_dtype(likelihood: Likelihood, dtype: Any) -> np.dtype:
+    """In which the rows' labels are kept: numbers in the dtype of the fit."""
+    kept = {"numbers": dtype, "signs": np.int8, "codes": np.int16}
+    return np.dtype(kept[label_name(likelihood)])
 
 
 def block_size(k: int, n_slots: int = 1) -> int:

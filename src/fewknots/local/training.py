@@ -60,12 +60,14 @@ class LocalRun(NamedTuple):
     plan: Plan
     seed: int
     tol: float
-    learn: bool
+    learn: bool  # kernel, mean and sharpness
     constraints: Constraints | None = None  # on the kernel's parameters
     held_out: Rows | None = None
     checkpoints: Checkpoints | None = None
     resumed: Saved | None = None
     n_slots: int = 1  # of a neighbourhood with several latent functions (coupled.py)
+    n_to_learn: int | None = None  # neighbours while learning, if not as many
+    learn_likelihood: bool = True  # its own parameters, if it has any
 
 
 class _State(NamedTuple):
@@ -97,8 +99,11 @@ class _Neighbourhoods:
         self.plan, self.n_rows, self.tol = run.plan, len(run.rows.y), run.tol
         self.constraints = run.constraints if run.learn else None
         self.k = min(run.n_neighbors, self.n_rows - 1)
+        self.k_to_learn = min(self.k, run.n_to_learn or self.k)
         self.total_weight = float(np.sum(run.rows.weights, dtype=np.float64))
         self.rows = jax.device_put(run.rows)
+        has_own = bool(jax.tree.leaves(run.likelihood))
+        self.learned = run.learn, has_own and run.learn_likelihood
 
     def begin(self, now: RunState, saved: Saved | None) -> _State:
         kernel, mean, sharpness = self.run.start
@@ -117,7 +122,7 @@ class _Neighbourhoods:
         return state
 
     def status(self, state: _State, now: RunState) -> Status | None:
-        learns = self.run.learn and now.share(self.report.limit) < 1.0
+        learns = any(self.learned) and now.share(self.report.limit) < 1.0
         return None if learns else Status.CONVERGED
 
     def _look_everywhere(self, state: _State) -> None:
@@ -157,16 +162,18 @@ class _Neighbourhoods:
             rng = np.random.default_rng([run.seed, now.done])
             batch = rng.choice(n_rows, run.plan.batch_size, replace=False, shuffle=False)
         rate = now.slowdown * _RATE * 0.5 * (1.0 + np.cos(np.pi * share))
-        near = self._around(state, batch)
-        fixed = run.rule, run.n_slots, self.constraints
+        near = self._around(state, batch, self.k_to_learn)
+        fixed = run.rule, run.n_slots, self.constraints, self.learned
         with one_batch_of_solves:
             new, mean = jax.block_until_ready(_moved(*fixed, state, self.rows, batch, near, rate))
         return new, float(mean)
 
-    def _around(self, state: _State, numbers: Int[np.ndarray, " Q"]) -> Int[np.ndarray, "Q K"]:
+    def _around(
+        self, state: _State, numbers: Int[np.ndarray, " Q"], k: int
+    ) -> Int[np.ndarray, "Q K"]:
         """The neighbours of rows, without themselves."""
         queries = self.run.rows.X[numbers]
-        return without(numbers, self.search.nearest(queries, self.k + 1, self._metric(state)))
+        return without(numbers, self.search.nearest(queries, k + 1, self._metric(state)))
 
     def _metric(self, state: _State) -> Metric:
         return Metric(self._model(state).kernel, self.run.rows.X.shape[1])
@@ -208,7 +215,7 @@ class _Neighbourhoods:
         numbers = np.sort(some_rows(self.n_rows, _MOST_EVIDENCE_ROWS, self.run.seed))
         some = Rows(*(column[numbers] for column in rows))
         share = float(np.sum(some.weights, dtype=np.float64)) / self.total_weight
-        return self._log_prob(state, some, self._around(state, numbers)) / share
+        return self._log_prob(state, some, self._around(state, numbers, self.k)) / share
 
     def _log_prob(self, state: _State, queries: Rows, near: Int[np.ndarray, "Q K"]) -> float:
         model, likelihood, run = self._model(state), self._likelihood(state), self.run
@@ -250,7 +257,7 @@ class _Neighbourhoods:
             )
         run, (kernel, mean, sharpness) = self.run, self._model(state)
         (X, y, weights), likelihood = run.rows, self._likelihood(state)
-        rows = X, y.astype(label_dtype(likelihood)), weights
+        rows = X, y.astype(label_dtype(likelihood, y.dtype)), weights
         posterior = LocalPosterior(
             kernel, *rows, mean, sharpness, run.n_neighbors, run.rule, likelihood, run.n_slots
         )
@@ -273,11 +280,14 @@ def _log_predictive(likelihood: Likelihood, y: Any, mean: Any, variance: Any) ->
     return likelihood.tilted(y, mean, variance).log_prob
 
 
-@partial(compiled, static_argnums=(0, 1))
+@partial(compiled, static_argnums=(0, 1, 3))
 def _moved(
-    rule, n_slots, constraints, state: _State, rows, batch, near, rate
+    rule, n_slots, constraints, learned, state: _State, rows, batch, near, rate
 ) -> tuple[_State, Any]:
-    """One step of Adam, and the batch's mean log probability."""
+    """One step of Adam, and the batch's mean log probability.
+
+    learned : whether the model is, and whether the likelihood's own parameters are.
+    """
     queries = Rows(*(column[batch] for column in rows))
     model, pullback = jax.vjp(lambda free: _decoded(free, constraints), state.free)
     likelihood = jax.tree.map(jnp.exp, state.likelihood)
@@ -286,13 +296,22 @@ def _moved(
     weight = jnp.sum(queries.weights)
     gradient = jax.tree.map(lambda part: part / weight, gradient)
     held_back = state.free.sharpness / _SHARPNESS_SPREAD**2 / jnp.sum(rows.weights)
-    gradient = gradient._replace(sharpness=gradient.sharpness - held_back)
+    sharpness = gradient.sharpness - held_back
+    if likelihood.targets == "numbers":
+        sharpness = jnp.zeros_like(sharpness)
+    gradient = gradient._replace(sharpness=sharpness)
     if constraints is not None:
         _, slope = log_prior(state.free.kernel, constraints)
         total = jnp.sum(rows.weights)
         d_kernel = jax.tree.map(lambda data, own: data + own / total, gradient.kernel, slope)
         gradient = gradient._replace(kernel=d_kernel)
     d_own = jax.tree.map(lambda d, p: d * p / weight, found.d_likelihood, likelihood)
+    if not all(learned):
+        stays = jax.tree.map(jnp.zeros_like, (gradient, d_own))
+        gradient, d_own = (
+            moved if move else still
+            for moved, still, move in zip((gradient, d_own), stays, learned, strict=True)
+        )
     update, averages = adam.direction((gradient, d_own), state.adam)
     free, own = jax.tree.map(
         lambda old, more: old + rate.astype(old.dtype) * more,

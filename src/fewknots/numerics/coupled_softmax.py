@@ -17,18 +17,23 @@ below 1/S, which nodes do not see, keep the exact integral's.
 Against brute force (half a million nodes), at posteriors of Laplace's method: iris, 3 classes,
 prior variance 140, off by at most 1e-4; segment, 7 classes, variance 590, by at most 0.008 and by
 0.001 on average. Marginal variances alone are off by up to 0.3 in both.
+
+The expected entropy of the softmax does not change with a either, and gets the same correction, as
+a difference.
 """
 
+from collections.abc import Callable
+
+import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
-from jax.nn import softmax
+from jax.nn import log_softmax, softmax
 from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
-from scipy.special import ndtri
 
 from .elementary import not_below_zero
-from .gumbel import log_softmax_mean
+from .gumbel import log_softmax_mean, softmax_entropy
+from .quadrature import even_nodes
 
 _NODES = 2048
 _AT_ONCE = 64
@@ -43,6 +48,36 @@ def log_coupled_softmax_mean(
     log_p = log_softmax_mean(mean, variance)
     if len(mean) == 2:
         return log_p  # nothing was left
+    coupled, alone = _averages(lambda f: softmax(f, axis=2), mean, covariance, variance)
+    change = jnp.log(1.0 / _NODES + coupled) - jnp.log(1.0 / _NODES + alone)
+    log_p = log_p + change
+    return log_p - logsumexp(log_p, axis=0)
+
+
+def coupled_softmax_entropy(
+    mean: Float[Array, "C N"], covariance: Float[Array, "C C N"]
+) -> Float[Array, " N"]:
+    """E H[softmax(f)]."""
+    variance = nearly_independent(covariance)
+    entropy = softmax_entropy(mean, variance)
+    if len(mean) == 2:
+        return entropy
+
+    def entropies(f: Array) -> Array:
+        log_p = log_softmax(f, axis=2)
+        return -jnp.sum(jnp.exp(log_p) * log_p, axis=2, keepdims=True)
+
+    coupled, alone = _averages(entropies, mean, covariance, variance)
+    return entropy + (coupled - alone)[0]
+
+
+def _averages(
+    function: Callable[[Array], Array],
+    mean: Float[Array, "C N"],
+    covariance: Float[Array, "C C N"],
+    variance: Float[Array, "C N"],
+) -> tuple[Array, Array]:
+    """Of a function of f, 2×S×C×N, over nodes, under Σ and under the variances alone."""
     # In the order of the means, largest first: how classes are numbered makes no difference.
     order = jnp.argsort(-mean, axis=0)
     ordered = jnp.take_along_axis(mean, order, axis=0)
@@ -51,14 +86,15 @@ def log_coupled_softmax_mean(
 
     def add(totals: Array, nodes: Array) -> tuple[Array, None]:
         f = ordered + jnp.einsum("sc,kcjn->ksjn", nodes, roots)
-        return totals + jnp.sum(softmax(f, axis=2), axis=1), None
+        return totals + jnp.sum(function(f), axis=1), None
 
-    nodes = jnp.asarray(_even_nodes(len(mean)), mean.dtype).reshape(-1, _AT_ONCE, len(mean))
-    start = jnp.ones((2, *mean.shape), mean.dtype)
-    (coupled, alone), _ = lax.scan(add, start, nodes)
-    change = jnp.log(coupled) - jnp.log(alone)
-    log_p = log_p + jnp.take_along_axis(change, jnp.argsort(order, axis=0), axis=0)
-    return log_p - logsumexp(log_p, axis=0)
+    nodes = jnp.asarray(even_nodes(len(mean), _NODES), mean.dtype)
+    nodes = nodes.reshape(-1, _AT_ONCE, len(mean))
+    shape = jax.eval_shape(function, jax.ShapeDtypeStruct((2, 1, *mean.shape), mean.dtype)).shape
+    totals, _ = lax.scan(add, jnp.zeros((2, *shape[2:]), mean.dtype), nodes)
+    if shape[2] == len(mean):
+        totals = jnp.take_along_axis(totals, jnp.argsort(order, axis=0)[None], axis=1)
+    return totals[0] / _NODES, totals[1] / _NODES
 
 
 def nearly_independent(covariance: Float[Array, "C C N"]) -> Float[Array, "C N"]:
@@ -95,12 +131,3 @@ def _root_of_differences(
         return left - found[:, None] * found, found
 
     return lax.scan(column, centred, jnp.arange(len(order)))[1]
-
-
-def _even_nodes(n_classes: int) -> Float[np.ndarray, "S C"]:
-    """By powers of the root of x^{C+1} = x + 1, the golden ratio's relative in C dimensions."""
-    ratio = 2.0
-    for _ in range(60):
-        ratio = (1.0 + ratio) ** (1.0 / (n_classes + 1))
-    steps = ratio ** -np.arange(1.0, n_classes + 1)
-    return ndtri((0.5 + np.outer(np.arange(1, _NODES + 1), steps)) % 1.0)

@@ -9,9 +9,9 @@ another kernel, as in a sum. Learned parameters are the leaves of the pytree; th
 its static structure: other values need another compiled program.
 
 `register` makes the pytree. `jax.tree_util.register_dataclass` would be simpler, but in JAX 0.10
-the structures of two different classes registered by it are equal if their fields are equal. A
-compiled function finds its program by this structure. With two kernels that differ only in their
-class it sometimes used the program of the other kernel (only sometimes, because a hash table
+to 0.12 the structures of two different classes registered by it are equal if their fields are
+equal. A compiled function finds its program by this structure. With two kernels that differ only in
+their class it sometimes used the program of the other kernel (only sometimes, because a hash table
 compares only keys with equal hashes).
 """
 
@@ -65,18 +65,42 @@ def positive(
         `each` (one number for each input), else a single number.
     unit : the power of the input's unit in which it is measured, for reports: 1 for a length, -2
         for a variance per squared unit.
+
+    Examples
+    --------
+    >>> from fewknots.kernels import Kernel, positive
+    >>> class Level(Kernel):
+    ...     variance: float = positive(1.0)
+    >>> Level(2.0).variance
+    2.0
     """
     role = Positive(default, one_per_input, start, unit)
     return dataclasses.field(default=default, metadata={_ROLE: role})
 
 
 def setting(default: bool | int | float | str) -> Any:
-    """Declare a value that is not learned; it must be of the type of its default."""
+    """Declare a value that is not learned; it must be of the type of its default.
+
+    Examples
+    --------
+    >>> from fewknots.kernels import Kernel, setting
+    >>> class Steps(Kernel):
+    ...     count: int = setting(3)
+    >>> Steps(count=5).count
+    5
+    """
     return dataclasses.field(default=default, metadata={_ROLE: Setting(type(default))})
 
 
 def column_choice() -> Any:
-    """Declare the field `columns`: names or numbers of inputs, or None for all of them."""
+    """Declare the field `columns`: names or numbers of inputs, or None for all of them.
+
+    Examples
+    --------
+    >>> from fewknots.kernels import RBF
+    >>> RBF(columns=["age", "income"]).columns
+    ['age', 'income']
+    """
     return dataclasses.field(default=None, kw_only=True, metadata={_ROLE: ColumnChoice()})
 
 

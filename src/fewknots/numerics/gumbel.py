@@ -144,6 +144,15 @@ def softmax_moments(mean: Float[Array, "C N"], variance: Float[Array, "C N"]) ->
     return SoftmaxMoments(log_sum, *others)
 
 
+def softmax_entropy(mean: Float[Array, "C N"], variance: Float[Array, "C N"]) -> Float[Array, " N"]:
+    """E H[softmax(f)] = E[log Σ exp f] - Σ_c E[f_c softmax_c].
+
+    By parts, E[f_c softmax_c] = m_c E[softmax_c] + v_c E[softmax_c (1 - softmax_c)].
+    """
+    found = softmax_moments(mean, variance)
+    return found.log_sum - jnp.sum(mean * found.mean + variance * found.spread, axis=0)
+
+
 def log_softmax_mean(
     mean: Float[Array, "C N"], variance: Float[Array, "C N"]
 ) -> Float[Array, "C N"]:

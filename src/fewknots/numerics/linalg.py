@@ -59,6 +59,15 @@ def cholesky_with_ladder(
     The inverse factor is returned too. On a CPU a triangular solve with a wide right-hand side
     costs about five times as much as a matrix product: so invert M×M once, then only multiply.
     """
+    lower, jitter = lower_with_ladder(matrix, scale, jitter)
+    inverse = lower_inverse(lower)
+    return Factor(lower, inverse, jitter, jnp.all(jnp.isfinite(inverse)))
+
+
+def lower_with_ladder(
+    matrix: Float[Array, "*L M M"], scale: Float[Array, "*L"], jitter: Any
+) -> tuple[Float[Array, "*L M M"], Float[Array, ""]]:
+    """The factor alone, NaN if even the largest jitter failed; and the jitter."""
     identity = jnp.eye(matrix.shape[-1], dtype=matrix.dtype)
 
     def failed(state):
@@ -73,8 +82,7 @@ def cholesky_with_ladder(
 
     unknown = jnp.full_like(matrix, jnp.nan)
     jitter, lower, _ = lax.while_loop(failed, climb, (jitter, unknown, 0))
-    inverse = lower_inverse(lower)
-    return Factor(lower, inverse, jitter, jnp.all(jnp.isfinite(inverse)))
+    return lower, jitter
 
 
 def precision_factor(precision: Float[Array, "*L M M"]) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ..stopping import holding_back, leaves_behind, unless_interrupted
+from . import program_cache
 from .forks import note_computation
 
 DTypeName = str | type | np.dtype | None
@@ -122,13 +123,16 @@ def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., An
     """`jax.jit`, with options that let it start soon, compiling in a way that Ctrl-C can end."""
 
     @cache
-    def program_for(platform: str) -> Any:
-        return jax.jit(function, compiler_options=_known_options(platform), **arguments)
+    def program_for(platform: str, **more: Any) -> Any:
+        return jax.jit(function, compiler_options=_known_options(platform), **arguments, **more)
 
     ready: set[Any] = set()
+    kept: dict[Any, Any] = {}
 
     @wraps(function)
     def call(*values: Any) -> Any:
+        if program_cache.applies():
+            return call_kept(*values)
         program = program_for("cpu" if current_platform() == "cpu" else "gpu")
         if leaves_behind() and (signature := _signature(values)) not in ready:
             settings = _settings()
@@ -137,7 +141,37 @@ def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., An
         with holding_back():
             return program(*values)
 
+    static = arguments.get("static_argnums", ())
+    static = {static} if isinstance(static, int) else set(static)
+
+    def call_kept(*values: Any) -> Any:
+        """The same by a program that may come from the folder of an earlier process."""
+        dynamic = tuple(value for i, value in enumerate(values) if i not in static)
+        fixed = tuple((type(values[i]), values[i]) for i in sorted(static))
+        signature = fixed, _signature(dynamic), _weakly_typed(dynamic)
+        if signature not in kept:
+            settings = _settings()
+
+            def obtain() -> None:
+                program = program_for("cpu", keep_unused=True)
+                with _set_to(settings):
+                    options = function.__qualname__, _known_options("cpu"), settings
+                    kept[signature] = program_cache.compiled_or_kept(program, values, options)
+
+            if leaves_behind():
+                unless_interrupted(obtain)
+            if signature not in kept:
+                with holding_back():
+                    obtain()
+        with holding_back():
+            return kept[signature](*dynamic)
+
     return call
+
+
+def _weakly_typed(values: tuple[Any, ...]) -> tuple[bool, ...]:
+    """For each leaf whether it is a number without a type of its own, which adapts to others."""
+    return tuple(bool(getattr(leaf, "weak_type", False)) for leaf in jax.tree.leaves(values))
 
 
 def _signature(values: tuple[Any, ...]) -> Any:
@@ -160,13 +194,19 @@ def _settings() -> tuple[Any, ...]:
 
 def _compile(program: Any, values: tuple[Any, ...], settings: tuple[Any, ...]) -> None:
     """As the thread whose settings these are would; JAX then finds the program there."""
+    with _set_to(settings):
+        program.lower(*values).compile()
+
+
+@contextmanager
+def _set_to(settings: tuple[Any, ...]) -> Iterator[None]:
     wide, precision, device = settings
     with (
         jax.enable_x64(wide),
         jax.default_matmul_precision(precision),
         jax.default_device(device),
     ):
-        program.lower(*values).compile()
+        yield
 
 
 @cache

@@ -30,6 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
+from scipy.special import ndtri
 
 from .elementary import exp
 
@@ -81,6 +82,28 @@ def expect(
     return tuple(total / weight for total in totals)
 
 
+def expect_around(
+    integrands: Integrands,
+    mean: Float[Array, " N"],
+    variance: Float[Array, " N"],
+    centre: Float[Array, "..."] | float,
+    width: Float[Array, "..."] | float,
+) -> tuple[Float[Array, " N"], ...]:
+    """The same where the integrands of a row bend around `centre`, and not around zero.
+
+    width : over what, in units of the logistic function: where its nearest complex singularity is
+        π away, that of the integrand is π · width. So the rules above are as accurate as for it.
+
+    The nodes do not move with centre and width: their derivatives are those of the integrands.
+    """
+    centre, width = (lax.stop_gradient(jnp.asarray(part, mean.dtype)) for part in (centre, width))
+    return expect(
+        lambda x: integrands(centre + width * x),
+        (mean - centre) / width,
+        variance / jnp.square(width),
+    )
+
+
 def _stretched_trapezoid(mean, sigma, largest):
     """A function from the index of a node to eight nodes and weights, and the number of nodes."""
     # Rows whose σ is smaller than the rounding of f still need distinct nodes; with this minimum
@@ -109,3 +132,15 @@ def _stretched_trapezoid(mean, sigma, largest):
 def _asinh(x):
     """Accurate in absolute terms, which is enough for nodes; a much smaller graph than jnp's."""
     return jnp.sign(x) * jnp.log(jnp.abs(x) + jnp.sqrt(jnp.square(x) + 1.0))
+
+
+def even_nodes(n_dimensions: int, count: int) -> Float[np.ndarray, "S C"]:
+    """Nodes of N(0, I) that fill the space evenly, a Kronecker sequence: no random numbers.
+
+    By powers of the root of x^{C+1} = x + 1, the golden ratio's relative in C dimensions.
+    """
+    ratio = 2.0
+    for _ in range(60):
+        ratio = (1.0 + ratio) ** (1.0 / (n_dimensions + 1))
+    steps = ratio ** -np.arange(1.0, n_dimensions + 1)
+    return ndtri((0.5 + np.outer(np.arange(1, count + 1), steps)) % 1.0)

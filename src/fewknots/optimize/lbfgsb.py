@@ -16,6 +16,7 @@ from ..stopping import StoppedEarly
 
 PLATEAU_ITERATIONS = 10
 _MEMORY = 50  # correction pairs; 50 need a third of the iterations of 10 on ill-conditioned fits
+_MOST_TIMES_WORSE = 1e25
 
 
 class Status(Enum):
@@ -78,7 +79,7 @@ def maximise(
         nonlocal best_x, best_value
         value, gradient = objective(to_params(x))
         gradient = flatten(gradient)
-        if not (np.isfinite(value) and np.all(np.isfinite(gradient))):
+        if not (np.all(np.isfinite(gradient)) and _is_comparable(value, best_value)):
             return _finite_replacement(x, best_x, best_value)
         if value > best_value:
             best_x, best_value = x.copy(), value
@@ -122,10 +123,22 @@ def maximise(
     return Outcome(to_params(best_x), best_value, len(values), status)
 
 
-def _finite_replacement(x, best_x, best_value):
-    """Value and gradient for a trial point where the objective is not finite.
+def _is_comparable(value: float, best_value: float) -> bool:
+    """Whether a line search can interpolate between the two.
 
-    An infinite value would end the line search. This value is a little worse than the best one, and
+    A finite value may be as bad as an infinite one: where a bound holds E[exp(-g)] it can be -1e140
+    after a long first step, and the interpolated step is zero to all digits.
+    """
+    if not np.isfinite(value):
+        return False
+    worst = best_value - _MOST_TIMES_WORSE * (1.0 + abs(best_value))
+    return not np.isfinite(best_value) or value >= worst
+
+
+def _finite_replacement(x, best_x, best_value):
+    """Value and gradient for a trial point whose own would mislead the line search.
+
+    An infinite value would end it. This value is a little worse than the best one, and
     its gradient points away from the best point, so the line search shortens its step.
     """
     away = x - best_x

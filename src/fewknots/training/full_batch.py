@@ -31,6 +31,7 @@ from ..posterior import Posterior
 from ..progress import Report
 from ..stopping import StoppedEarly
 from .parameters import Learned, Model, Named, add_prior, decode, encode, limits
+from .row_sums import flops_of_a_row
 
 _FIRST_TOLERANCE = 1e-2  # nats, of the inner solve before there is an outer gain to compare with
 _INNER_SHARE = 0.05  # of the last outer gain
@@ -236,8 +237,9 @@ class _CollapsedEvidence:
 
 def _passes_at_once(problem: Problem) -> int:
     """How many passes of the inner solve take about a second, going by their flops."""
-    N, Z = len(problem.rows.y), problem.model.Z
-    flops = problem.model.likelihood.n_latent * (3.0 * N**3 if Z is None else 8.0 * N * len(Z) ** 2)
+    N, Z, n_latent = len(problem.rows.y), problem.model.Z, problem.model.likelihood.n_latent
+    flops = N * flops_of_a_row(n_latent, 0 if Z is None else len(Z))
+    flops += n_latent * 3.0 * N**3 if Z is None else 0.0
     return int(np.clip(for_platform(_FLOPS_AT_ONCE) / flops, _LEAST_AT_ONCE, _FINAL_PASSES))
 
 

@@ -45,7 +45,7 @@ from ..numerics.arrays import AnyArray
 from ..numerics.precision import compiled, computing_in, for_platform
 from ..stopping import raise_if_interrupted
 from .parameters import Model
-from .row_sums import RowSums, row_sums
+from .row_sums import RowSums, flops_of_a_row, row_sums
 
 _LARGEST_BLOCK = 4096
 _SMALLEST_BLOCK = 64
@@ -193,8 +193,7 @@ def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> PartF
 
 def _blocks_at_once(point: Point, rows_in_a_block: int) -> int:
     """How many blocks take about a second, going by their flops: then Ctrl-C is listened to."""
-    n_latent, n_inducing = point.q.mean.shape
-    flops = 8.0 * rows_in_a_block * n_latent * n_inducing**2
+    flops = rows_in_a_block * flops_of_a_row(*point.q.mean.shape)
     return max(1, int(for_platform(_FLOPS_AT_ONCE) / flops))
 
 

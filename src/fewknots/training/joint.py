@@ -76,7 +76,7 @@ class _JointBound:
         """The same, whoever may want to stop."""
         self.evaluations += 1
         jitter = np.asarray(self.jitter, self.rows.y.dtype)
-        self.last = _evaluate(free, self.frozen, self.rows, jitter)
+        self.last = _evaluate(self.problem.method.bound, free, self.frozen, self.rows, jitter)
         if np.isfinite(value := self.last.objective):
             self.jitter = max(self.jitter, float(self.last.found.jitter))
         return value, self.last.gradient
@@ -86,15 +86,17 @@ class _JointBound:
         return self.report(evidence, so_far=partial(so_far, self.problem, self.last))
 
 
-@compiled
-def _evaluate(free, frozen, rows, jitter) -> Evaluation:
+@partial(compiled, static_argnums=0)
+def _evaluate(bound, free, frozen, rows, jitter) -> Evaluation:
     mean, lower = free["q"]["mean"], jnp.tril(free["q"]["lower"])
     q = gaussian(Triangle(mean, lower), mean.dtype)
+    if bound == "tight":  # each row then finds its own share
+        q = q._replace(shrink=jnp.ones((len(mean), 1), mean.dtype))
     others = {name: value for name, value in free.items() if name != "q"}
     model, pullback = jax.vjp(lambda others: decode(others, frozen), others)
     assert model.Z is not None
     features, feature_pullback = project(model.kernel, model.Z, rows.X, jitter)
-    mean_f, variance_f, terms = look(features, q, model.likelihood, rows)
+    mean_f, variance_f, terms, q = look(features, q, model.likelihood, rows)
     d_kernel, d_points = model_gradient(feature_pullback, q, terms)
     A = features.explained
     d_likelihood = likelihood_gradient(

@@ -90,8 +90,11 @@ class _TrustRegion(NamedTuple):
     def natural_step(self) -> Proposal:
         """By what all rows have said, θ as it is: for a q from which the surrogate misleads."""
         (free, q), weighed = self.here.place, self.here.weighed
-        step = Damping().step(seen_at(q, weighed), self.natural)
-        assert step is not None  # the bound's own target is a precision
+        seen, length = seen_at(q, weighed), self.natural
+        # The bound's own target is a precision, but for a log p that is not concave: then go
+        # a part of the way.
+        while (step := Damping().step(seen, length)) is None:
+            length *= 0.5
         place = Iterate(free, Naturals(step.precision, step.linear))
         nothing = np.zeros(self.corrections.directions.shape[1])
         return Proposal(place, step.promise, nothing, step.promise, step.promise)
@@ -129,7 +132,8 @@ class _Rounds:
         rows = MemorySums(problem.rows, problem.rows.y.dtype, Shape.for_rows(len(problem.rows.y)))
         weight = run.summation.total_weight
         scale, worthwhile = weight / rows.total_weight, problem.tol * weight / _PLATEAU_ROUNDS
-        self.sample = Sample(rows, scale, run.start.base, self.frozen, problem, worthwhile)
+        base, looks = run.start.base, run.looks
+        self.sample = Sample(rows, scale, base, self.frozen, problem, worthwhile, looks)
         self.seconds = 0.0  # that the last round took
 
     def begin(self, now: RunState, saved: Saved | None) -> _TrustRegion | None:

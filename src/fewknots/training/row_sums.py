@@ -14,13 +14,19 @@ them, at one model and one q(v):
 | through K̄nm            | d_kernel     | kernel | gradient for the kernel                     |
 | through K̄nm            | d_points     | M×D    | gradient for Z                              |
 | Σ w ∂E[log p(y|f)]     | d_likelihood |        | gradient for the likelihood's own parameters|
+| rows with a weight     | n_counted    |        | the tighter bound (tight.py): N in (shrink) |
+| Σ wβκ                  | unexplained  | L×1    | the same: 1/v                               |
+| Aᵀ diag(v wβ) A        | shrunk       | L×M×M  | the same, if each row has a v of its own    |
+
+(The last three are None without that bound.)
 
 What follows from Kmm alone (L⁻¹ before, the gradient through it after) is done once for all blocks
 (`whiten`, `model_gradient`). The compiled loop over minibatches (steps.py) sums a batch, on one
 device or shared by several (`shared_row_sums`); training in rounds (rounds.py) sums everything, in
 one process or on a cluster (distributed/).
 
-Cost of a block of B rows: four products, 8BM² flops, and the kernel's BMD.
+Cost of a block of B rows: four products, 8BM² flops for each latent function, and the likelihood's
+expectations, which of a softmax cost more than the products of 180 points (`flops_of_a_row`).
 """
 
 from contextlib import nullcontext
@@ -36,7 +42,12 @@ from ..inference.features import Whitening, added, project_rows
 from ..inference.method import expected_log_prob, likelihood_gradient
 from ..inference.priors import information
 from ..inference.sites import Rows, WhitenedGaussian
-from ..inference.sparse_kl import gradient_through_points, gradient_through_rows, look
+from ..inference.sparse_kl import (
+    gradient_through_points,
+    gradient_through_rows,
+    look,
+    shrunk_information,
+)
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..numerics.arrays import AnyArray
@@ -44,6 +55,9 @@ from ..numerics.linalg import rows_times
 from ..numerics.precision import rough_products
 
 ROWS = "rows"  # what several devices share, as the axis of a mesh of them is called
+# What a likelihood's expectations cost for each row and latent function, in flops of products: an
+# integral for each class takes 23 to 31 microseconds, quadrature over one Gaussian about one.
+_QUADRATURE, _INTEGRAL = 1e4, 3e5
 
 
 class RowSums(NamedTuple):
@@ -57,6 +71,15 @@ class RowSums(NamedTuple):
     d_kernel: Kernel
     d_points: Float[AnyArray, "M D"]
     d_likelihood: Likelihood
+    n_counted: Float[AnyArray, ""] | None = None
+    unexplained: Float[AnyArray, "L 1"] | None = None
+    shrunk: Float[AnyArray, "L M M"] | None = None
+
+
+def flops_of_a_row(n_latent: int, n_inducing: int) -> float:
+    """What a look at one row costs, measured in the flops of products: to plan work by."""
+    expectations = _QUADRATURE if n_latent == 1 else _INTEGRAL
+    return n_latent * (8.0 * n_inducing**2 + expectations)
 
 
 def row_sums(
@@ -76,17 +99,23 @@ def row_sums(
     features, pullback = project_rows(whitening, rows.X)
     A = features.explained
     with loosely():
-        mean, variance, terms = look(features, q, likelihood, rows)
+        mean, variance, terms, q = look(features, q, likelihood, rows)
     informed = information(A.astype(wide), terms.curvature)
     with loosely():
         d_kernel, d_points = gradient_through_rows(pullback, q, terms)
         slope = rows_times(terms.slope, A)
+        shrunk = shrunk_information(A, q, terms)
     d_likelihood = likelihood_gradient(
         likelihood, lambda p: expected_log_prob(p, rows, mean, variance)
     )
     linear = rows_times(terms.slope + terms.curvature * mean, A)
     weight, log_prob = jnp.sum(rows.weights), jnp.sum(terms.log_prob)
-    return RowSums(weight, log_prob, informed, linear, slope, d_kernel, d_points, d_likelihood)
+    sums = RowSums(weight, log_prob, informed, linear, slope, d_kernel, d_points, d_likelihood)
+    if q.shrink is None:
+        return sums
+    felt = jnp.sum(terms.curvature * features.unexplained, axis=1, keepdims=True)
+    count = jnp.sum(rows.weights > 0).astype(weight.dtype)
+    return sums._replace(n_counted=count, unexplained=felt, shrunk=shrunk)
 
 
 def shared_row_sums(
@@ -126,5 +155,5 @@ def model_gradient(
 ) -> tuple[Kernel, Float[Array, "M D"]]:
     """The data term's derivatives for kernel and Z, from the sums of all rows."""
     informed = sums.information.astype(q.mean.dtype)
-    through_points = gradient_through_points(whitening, q, sums.slope, informed)
+    through_points = gradient_through_points(whitening, q, sums.slope, informed, sums.shrunk)
     return added((sums.d_kernel, sums.d_points), through_points)

@@ -90,7 +90,7 @@ class _SampledRounds:
     def so_far(self, state: _State, bound: float | None) -> Fitted:
         with to_the_end():
             found = self.run.summation(self._point(state))
-        (free, _, q), base = state.train, self.run.start.base
+        free, q, base = state.train.free, state.train.q, self.run.start.base
         last = weigh(free, self.frozen, base, steps.naturals_of(q), found, state.jitter)
         return fitted_at(jax.tree.map(np.asarray, last))
 

@@ -13,8 +13,22 @@ sparse_kl.py):
 Kernel and Z follow Adam along the same estimate of the bound. In whitened coordinates q keeps its
 meaning while they move.
 
+If log p is not concave, a batch may ask for a Λ̂ that is no precision matrix, with Λ̂ what stands in
+brackets above. Then Λ moves with D = ρ(Λ̂ - Λ) to
+
+    Λ + D + ½ D Λ⁻¹ D = ½ (Λ + (Λ + D) Λ⁻¹ (Λ + D)),                                   (curve)
+
+which is positive definite for every D, has the same fixed points, and differs from (step) by an
+error of second order (Lin, Schmidt & Khan 2020). λ follows so that m takes the step that it would
+have taken, m ← m + Λ'⁻¹ ρ(λ̂ - Λ̂ m).
+
 **One optimiser on everything**, Adam or Adadelta as in the paper's section 5: q is held by m and
 the triangle of S = T Tᵀ.
+
+**The tighter bound** (inference/tight.py) has a v for what the inducing points do not explain. Its
+1/v is a natural parameter like Λ, and takes the same step:
+
+    1/v ← (1-ρ)/v + ρ (1 + average of wβκ).                                           (step of v)
 
 (Λ₀, λ₀) is what q is measured against: the prior, I and 0, or, when rows come in instalments, the
 posterior of those before (`Base`).
@@ -26,6 +40,7 @@ posterior of those before (`Base`).
 | ρ        | rates.natural                   |        |
 | N/B      | scale                           | by weights: total weight over the batch's |
 | AᵀdiagβA | information                     | L×M×M  |
+| 1/v      | TrainState.rest                 | L×1    |
 
 Λ has eigenvalues from 1 to about N. Where N times float32's rounding is no longer small beside 1,
 `Naturals` are float64 and so is the one product that feeds them (`precision_dtype`); all else stays
@@ -49,6 +64,7 @@ from ..inference.features import project, whiten
 from ..inference.method import HeldByPoints
 from ..inference.sites import Rows, WhitenedGaussian
 from ..inference.sparse_kl import look
+from ..inference.tight import rest_of
 from ..numerics.arrays import AnyArray
 from ..numerics.linalg import precision_factor, times
 from ..numerics.precision import compiled, rough_products
@@ -90,6 +106,7 @@ class TrainState(NamedTuple):
     free: Named  # kernel and Z, in the optimiser's coordinates
     moments: Any  # the optimiser's memory
     q: Naturals | Triangle
+    rest: Float[AnyArray, "L 1"] | None = None  # for the tighter bound
 
 
 class Rates(NamedTuple):
@@ -132,10 +149,13 @@ def _optimiser(name: str) -> Any:
     return optax.adam(1.0)
 
 
-def start_state(optimizer: str, free: Named, q: Naturals, dtype: np.dtype) -> TrainState:
+def start_state(
+    optimizer: str, free: Named, q: Naturals, dtype: np.dtype, bound: str = "standard"
+) -> TrainState:
     """The optimiser at rest, and q as it wants to hold it."""
     if optimizer == "natural_gradient":
-        return TrainState(free, _optimiser(optimizer).init(free), q)
+        rest = np.ones((len(q.linear), 1), q.linear.dtype) if bound == "tight" else None
+        return TrainState(free, _optimiser(optimizer).init(free), q, rest)
     mean = np.linalg.solve(q.precision, q.linear[..., None])[..., 0].astype(dtype)
     lower = np.linalg.cholesky(np.linalg.inv(q.precision)).astype(dtype)
     triangle = Triangle(mean, lower)
@@ -150,6 +170,12 @@ def gaussian(q: Naturals | Triangle, dtype) -> WhitenedGaussian:
     factor, log_det_precision = precision_factor(q.precision)
     mean = times(factor.mT, times(factor, q.linear))
     return WhitenedGaussian(*(x.astype(dtype) for x in (mean, factor, -log_det_precision)))
+
+
+def _held(state: TrainState, dtype) -> WhitenedGaussian:
+    """The same of a state, with what the tighter bound leaves unexplained."""
+    q = gaussian(state.q, dtype)
+    return q if state.rest is None else q._replace(shrink=(1.0 / state.rest).astype(dtype))
 
 
 def naturals_of(q: Naturals | Triangle) -> Naturals:
@@ -217,7 +243,7 @@ def _standpoint(state: TrainState, frozen: Named, jitter, dtype) -> _Standpoint:
     model, pullback = jax.vjp(lambda free: decode(free, frozen), state.free)
     assert model.Z is not None
     whitening = whiten(model.kernel, model.Z, jitter)
-    return _Standpoint(model, pullback, whitening, gaussian(state.q, dtype))
+    return _Standpoint(model, pullback, whitening, _held(state, dtype))
 
 
 def _moved_by(
@@ -238,7 +264,13 @@ def _moved_by(
     (d_free,) = here.pullback(Model(d_kernel, d_points, sums.d_likelihood))
     d_free, _ = add_prior(d_free, state.free, frozen, 1.0 / scale)
     update = _natural_step if optimizer == "natural_gradient" else _gradient_step
-    new = update(optimizer, state, d_free, scale, target(base, sums, scale), rate)
+    towards = target(base, sums, scale)
+    if isinstance(state.q, Naturals) and not here.model.likelihood.log_concave:
+        towards = on_the_curve(state.q, towards, rate.natural, here.q)
+    new = update(optimizer, state, d_free, scale, towards, rate)
+    if state.rest is not None and sums.unexplained is not None:
+        rest = rest_of(sums.unexplained, sums.n_counted).astype(state.rest.dtype)
+        new = new._replace(rest=state.rest + rate.natural * (rest - state.rest))
     new = new._replace(free=put_back(new.free, frozen))
     return new, scale * sums.log_prob - divergence(here.q, base)
 
@@ -265,6 +297,16 @@ def target(base: Base, sums: RowSums, scale) -> Naturals:
         base.naturals.precision + scale * sums.information,
         base.naturals.linear + scale * sums.linear,
     )
+
+
+def on_the_curve(old: Naturals, towards: Naturals, rate, q: WhitenedGaussian) -> Naturals:
+    """What (step) has to aim at to arrive where (curve) does."""
+    wide = old.precision.dtype
+    moved = rate * (towards.precision - old.precision)
+    half = q.factor.astype(wide) @ moved
+    curved = 0.5 * (half.mT @ half) / rate
+    mean = q.mean.astype(wide)
+    return Naturals(towards.precision + curved, towards.linear + times(curved, mean))
 
 
 def _natural_step(
@@ -344,10 +386,11 @@ def score(
     """
     model = decode(state.free, frozen)
     features, _ = project(model.kernel, model.Z, rows.X, jitter)
-    q = gaussian(state.q, features.explained.dtype)
-    mean, variance, terms = look(features, q, model.likelihood, rows)
-    log_prob = jnp.zeros((), mean.dtype)
+    q = _held(state, features.explained.dtype)
+    terms = look(features, q, model.likelihood, rows).terms
+    log_prob = jnp.zeros((), terms.log_prob.dtype)
     if predicts:
+        mean, variance, *_ = look(features, q._replace(shrink=None), model.likelihood, rows)
         tilted = model.likelihood.tilted(jnp.asarray(rows.y), mean, variance)
         log_prob = rows.weights @ tilted.log_prob
     return Evaluation(

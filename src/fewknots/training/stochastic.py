@@ -87,7 +87,8 @@ class _Minibatches:
             run.feed.place(NamedSharding(self.sharding.mesh, PartitionSpec()))
 
     def begin(self, now: RunState, saved: Saved | None) -> TrainState:
-        state = steps.start_state(self.plan.optimizer, self.free, self.run.start.q, self.dtype)
+        q, bound = self.run.start.q, self.problem.method.bound
+        state = steps.start_state(self.plan.optimizer, self.free, q, self.dtype, bound)
         if saved is not None:
             state = unflattened("state", state, saved.arrays)
         state = jax.tree.map(jnp.asarray, state)

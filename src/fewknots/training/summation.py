@@ -57,6 +57,7 @@ class RoundsRun(NamedTuple):
     summation: Summation
     start: Start
     seed: int
+    looks: int  # at the problem's rows, between two rounds
     checkpoints: Checkpoints | None = None
     resumed: Saved | None = None
 

@@ -16,7 +16,7 @@ from fewknots.likelihoods import Expectations, Likelihood, Pointwise, Tilted, po
 from fewknots.numerics.quadrature import expect
 
 
-class Poisson(Likelihood):
+class Calls(Likelihood):
     """Counts through the logarithm; `level` is the rate where f = 0."""
 
     level: Any = positive(None)
@@ -33,7 +33,7 @@ class Poisson(Likelihood):
         level = self.level
         if level is None:
             level = max(np.average(y, weights=weights), 1e-3)
-        return Poisson(np.asarray(level, np.float64))
+        return Calls(np.asarray(level, np.float64))
 
     def _log_p(self, y, f):
         return y * (f + jnp.log(self.level)) - self.level * jnp.exp(f) - gammaln(y + 1.0)
