@@ -22,6 +22,11 @@ __name__ = "jaxtyping.by_kind"
 _DEEPEST = 8  # collections in collections; no annotation says more of them
 _ONE_BY_ONE = 32  # the items of a longer collection have a type each, but no shapes
 _jaxtyped = jaxtyping.jaxtyped
+# Estimators keep any argument as it is given: `fit` looks at it, and says what is wrong.
+_CHECKED_LATER = {
+    ("fewknots.estimators.classifier", "__init__"),
+    ("fewknots.estimators.regressor", "__init__"),
+}
 _known: dict[types.CodeType, "_Calls"] = {}
 
 
@@ -41,9 +46,12 @@ def checked_by_kind(function=None, *, typechecker):
             if not hasattr(made, "__wrapped__"):  # or it is written out, and checked already
                 function.__init__ = checked_by_kind(made, typechecker=typechecker)
         return function
+    if (function.__module__, function.__name__) in _CHECKED_LATER:
+        return function
     calls = _known.get(function.__code__)
     if calls is None or calls.annotations != function.__annotations__:
         calls = _known[function.__code__] = _Calls(function.__annotations__)
+    checks: list[Callable] = []  # the function with its checks, once there is a call to check
 
     @functools.wraps(function)
     def call(*args, **kwargs):
@@ -51,7 +59,9 @@ def checked_by_kind(function=None, *, typechecker):
         given = calls.kind(args), tuple(kwargs), calls.kind(tuple(kwargs.values()))
         returned = calls.seen.get(given)
         if returned is None:
-            out = _jaxtyped(function, typechecker=typechecker)(*args, **kwargs)
+            if not checks:
+                checks.append(_jaxtyped(function, typechecker=typechecker))
+            out = checks[0](*args, **kwargs)
             calls.seen.setdefault(given, set()).add(calls.kind(out))
             return out
         out = function(*args, **kwargs)

@@ -9,7 +9,7 @@ import jax
 # tests compute is not done sooner.
 _LEVEL = (
     "--xla_backend_optimization_level=1 --xla_llvm_disable_expensive_passes=true "
-    "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+    "--xla_cpu_parallel_codegen_split_count=1"
 )
 _NOT_OPTIMISED = "jax_disable_most_optimizations"
 _VARIABLE = _NOT_OPTIMISED.upper()

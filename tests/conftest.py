@@ -5,6 +5,7 @@ import gc
 import os
 import shutil
 import tempfile
+from collections import Counter
 from contextlib import nullcontext
 
 # Several workers share the cores: without this each starts as many threads as there are cores.
@@ -40,6 +41,19 @@ gc.set_threshold(10_000, 20, 20)
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 _STORE = ProgramStore()
+
+
+# How many other tests a marked one takes the time of, roughly.
+_WORTH = {"slow": 20, "computes": 5, "cluster": 5}
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Long files first: workers take files in this order, and none shall begin a long one last."""
+    worth = Counter()
+    for item in items:
+        worth[item.path] += max([1, *(_WORTH.get(mark.name, 1) for mark in item.iter_markers())])
+    items.sort(key=lambda item: -worth[item.path])  # within a file, and among equals, as they were
 
 
 @pytest.fixture(autouse=True)

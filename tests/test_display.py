@@ -1,14 +1,13 @@
 """The line that says how a fit goes, in a real notebook kernel that has no ipywidgets."""
 
-import os
+import re
 
 import pytest
 
 from fewknots import progress
 
-jupyter_client = pytest.importorskip("jupyter_client")
+from .notebooks import notebook
 
-_TIMEOUT = 240
 CELL = """
 import sys
 sys.modules["ipywidgets"] = None  # as if it were not installed
@@ -24,22 +23,8 @@ print("iterations", clf.n_iter_)
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
     """The messages that a front end gets while the cell runs."""
-    folder = tmp_path_factory.mktemp("jupyter")
-    places = ("JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")
-    env = os.environ | dict.fromkeys(places, str(folder))
-    manager = jupyter_client.KernelManager(kernel_name="python3", ip="127.0.0.1")
-    manager.start_kernel(env=env)
-    client = manager.client()
-    found = []
-    try:
-        client.start_channels()
-        client.wait_for_ready(timeout=_TIMEOUT)
-        reply = client.execute_interactive(CELL, timeout=_TIMEOUT, output_hook=found.append)
-        assert reply["content"]["status"] == "ok", reply["content"]
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-    return found
+    with notebook(tmp_path_factory.mktemp("jupyter")) as run:
+        return run(CELL)
 
 
 def test_a_notebook_shows_progress_and_asks_for_nothing(outputs):
@@ -48,6 +33,10 @@ def test_a_notebook_shows_progress_and_asks_for_nothing(outputs):
     ]
     texts = [content["data"]["text/plain"] for content in shown]
     assert texts[0] == "compiling, 0 s"
+    bars = [content["data"]["text/html"] for content in shown]
+    assert bars[0] == '<div><progress max="1"></progress> compiling, 0 s</div>'
+    assert re.search(r'<progress value="[01]\.\d{3}" max="1">', bars[-1])
+    assert texts[-1] in bars[-1]
     assert "iteration" in texts[-1]
     assert "bound" in texts[-1]
     said = [m["content"].get("text", "") for m in outputs if m["msg_type"] == "stream"]

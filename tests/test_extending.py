@@ -1,17 +1,19 @@
 """docs/extending.md: its code runs as it stands there, and does what the page says."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from fewknots import GPClassifier, ModelFileError, load
 from fewknots.explain import kernel_relevance, without_names
 from fewknots.fitting.settings import CLASSIFICATION, FULL_BATCH
-from fewknots.report.hyperparameters import global_parameters, per_input
+from fewknots.kernels.hyperparameters import global_parameters, per_input
+
+from .docs.pages import run
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 
@@ -21,12 +23,7 @@ def ran(tmp_path_factory):
     """The names that the page defines, and the folder that it wrote to."""
     pytest.importorskip("onnx")
     folder = tmp_path_factory.mktemp("extending")
-    found = {"__name__": "extending"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        for block in re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL):
-            exec(compile(block, str(PAGE), "exec"), found)
-    return found, folder
+    return run(PAGE, folder), folder
 
 
 def test_the_kernel_is_the_formula(ran, float64):
@@ -82,6 +79,30 @@ def test_the_likelihood_counts(ran):
         found["GPRegressor"](likelihood=found["Counts"]()).fit(X, found["calls"] - 0.5)
     with pytest.raises(ModelFileError, match="no likelihood 'Counts'"):
         load(folder / "counts.fewknots")
+
+
+def test_the_likelihood_by_quadrature(ran, float64):
+    """Its expectations are those of a fine grid, and the fit sees through the wrong labels."""
+    found, _ = ran
+    y, mean, variance = np.array([0.0, 1.0, 1.0]), np.array([0.5, -1.0, 2.0]), np.array([0.3, 4, 1])
+    z = np.linspace(-9.0, 9.0, 100_001)[:, None]
+
+    def expected(mean, variance):
+        p = 0.05 + 0.9 * norm.cdf((2.0 * y - 1.0) * (mean + np.sqrt(variance) * z))
+        return np.sum(np.log(p) * norm.pdf(z), axis=0) * (z[1] - z[0])
+
+    h = 1e-4
+    slope = (expected(mean + h, variance) - expected(mean - h, variance)) / (2 * h)
+    curvature = -(expected(mean, variance + h) - expected(mean, variance - h)) / h
+    got = found["Mislabelled"]().expectations(*map(jnp.asarray, (y, mean[None], variance[None])))
+    np.testing.assert_allclose(got.log_prob, expected(mean, variance), atol=1e-6)
+    np.testing.assert_allclose(got.slope[0], slope, atol=1e-5)
+    np.testing.assert_allclose(got.curvature[0], curvature, atol=1e-5)
+    assert np.mean((found["p"] > 0.5) == (found["X"][:, 0] > 0.0)) > 0.95
+    with pytest.raises(ValueError, match="must hold 0 and 1"):
+        found["robust"].fit(found["X"], found["labels"] + 1.0)
+    with pytest.raises(ValueError, match=r"must be a name, one of .* is for GPRegressor"):
+        GPClassifier(likelihood=found["Mislabelled"]()).fit(found["X"], found["labels"])
 
 
 def test_the_method_bounds_from_below(ran):

@@ -1,4 +1,4 @@
-"""How to install is said as it works now: from a checkout, for the package is not published."""
+"""How to install is said as it works: fewknots itself from a checkout, extras by name."""
 
 import re
 import subprocess
@@ -11,8 +11,8 @@ import fewknots
 from fewknots import extras
 
 ROOT = Path(__file__).parent.parent
-# `pip install fewknots...`, quoted or not; from an index, that is
-PUBLISHED = re.compile(r"pip install\s+['\"]?fewknots")
+# `pip install fewknots`, quoted or not, without extras: from an index, that is
+PUBLISHED = re.compile(r"pip install\s+['\"]?fewknots(?!\[)")
 SOURCES = Path(fewknots.__file__).parent
 
 
@@ -33,7 +33,7 @@ def test_the_extras_that_are_named_exist():
     named = set()
     for path in texts():
         text = path.read_text(encoding="utf-8")
-        named |= set(re.findall(r"pip install '\.\[([a-z]+)\]'", text))
+        named |= set(re.findall(r"pip install '(?:\.|fewknots)\[([a-z]+)\]'", text))
         named |= set(re.findall(r"\b(?:missing|how_to_install)\([^)]*['\"]([a-z]+)['\"]\)", text))
     assert {"cli", "stream", "dask", "onnx", "plots", "paper", "demo"} <= named
     assert named <= set(known)
@@ -44,4 +44,4 @@ def test_the_command_line_without_typer_says_it():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.strip() == extras.missing("The command line needs typer", "cli")
-    assert "pip install '.[cli]' in the checkout" in done.stderr
+    assert "pip install 'fewknots[cli]'" in done.stderr

@@ -13,6 +13,7 @@ from .numerics import forks as forks
 from .version import __version__
 
 if TYPE_CHECKING:
+    from . import images as images
     from . import kernels as kernels
     from .estimators import GPClassifier, GPRegressor
     from .exceptions import (
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         NumericalError,
         NumericalWarning,
     )
-    from .loading import load
+    from .loading import load, save
     from .progress import Progress
     from .tables.model import TableModel
 
@@ -48,6 +49,7 @@ __all__ = [
     "TableModel",
     "__version__",
     "load",
+    "save",
 ]
 
 _HOMES = {
@@ -56,12 +58,13 @@ _HOMES = {
     "Progress": "progress",
     "TableModel": "tables.model",
     "load": "loading",
+    "save": "loading",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "kernels":  # with the estimators, what a user names most
-        return import_module(".kernels", __name__)
+    if name in ("kernels", "images"):  # what a user names most
+        return import_module(f".{name}", __name__)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES.get(name, 'exceptions')}", __name__), name)

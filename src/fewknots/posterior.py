@@ -1,9 +1,10 @@
 r"""The narrow waist: what inference produces and everything after it consumes.
 
 A consumer may ask two things of a posterior: the marginals of f at new inputs, or what a function
-makes of them on the device, and its arrays, for saving. `GaussianPosterior` is the dense kind: a
-Gaussian belief about f at M points. Its coordinates are chosen so that one M×M product per row
-gives mean and variance together:
+makes of them on the device, and its arrays, for saving. Of one that is held by points it may also
+ask for f at several rows together (joint.py) and for draws of whole functions (pathwise.py).
+`GaussianPosterior` is the dense kind: a Gaussian belief about f at M points. Its coordinates are
+chosen so that one M×M product per row gives mean and variance together:
 
     a(x) = T k(Z, x),     μ(x) = a(x)ᵀ mean,     σ²(x) = k(x, x) - Σ_i shrink_i a_i(x)².
 
@@ -11,10 +12,10 @@ For q(v) = N(m, S) in whitened coordinates v = L⁻¹u (features.py) and S = U d
 
     T = Uᵀ L⁻¹,   mean = Uᵀ m,   shrink = 1 - s,
 
-which is section 4's predictive distribution, rearranged: s_i = 1 where the data said nothing
-(prior variance stays) and s_i → 0 where they said everything. Each latent function of a likelihood
-has its own q(v), hence its own T, all with the same points and kernel, or each with its own kernel
-(kernels/per_class.py).
+and the covariance of f(x) and f(x') likewise. This is section 4's predictive distribution,
+rearranged: s_i = 1 where the data said nothing (prior variance stays) and s_i → 0 where they said
+everything. Each latent function of a likelihood has its own q(v), hence its own T, all with the
+same points and kernel, or each with its own kernel (kernels/per_class.py).
 
 | symbol | name here  | shape |
 |--------|------------|-------|
@@ -28,16 +29,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .data.blocks import BLOCK_SIZES, map_blocks
+from .data.blocks import BLOCK_SIZES, map_blocks, padded, rounded_up
+from .joint import Joint, coupled_joint, gaussian_joint
 from .kernels import Kernel
 from .numerics.arrays import AnyArray
 from .numerics.elementary import not_below_zero
 from .numerics.linalg import one_by_one, with_each
 from .numerics.precision import KeepsDeviceCopy, compiled, computing_in, for_platform
+from .pathwise import Path, drawn_path
 
 # What it costs to call a compiled function, in rows: a GPU does thousands in that time.
 _CALL = {"cpu": 32, "gpu": 8192}
@@ -82,11 +86,12 @@ def as_they_are(mean: Any, variance: Any) -> tuple[Any, Any]:
     return mean, variance
 
 
-class _HeldByPoints(KeepsDeviceCopy):
-    """A kernel and arrays; `mapped` evaluates `_marginals` with them."""
+class JointPosterior(KeepsDeviceCopy):
+    """A belief about whole functions, held by a kernel and arrays."""
 
     kernel: Kernel
     points: Float[np.ndarray, "M D"]
+    projection: Float[np.ndarray, "L M M"]
 
     def arrays(self) -> dict[str, np.ndarray]:
         names = [field.name for field in fields(self)]  # type: ignore[arg-type]
@@ -98,7 +103,7 @@ class _HeldByPoints(KeepsDeviceCopy):
         coupled = isinstance(self, CoupledPosterior)
         of_latent = _coupled_marginals if coupled else _marginals
         with computing_in(dtype):
-            state = self.device_copy(lambda: (self.kernel, *self.arrays().values()))
+            state = self.device_copy(self._state)
             return map_blocks(
                 lambda block: then(*of_latent(state, block)),
                 X.astype(dtype, copy=False),
@@ -106,9 +111,44 @@ class _HeldByPoints(KeepsDeviceCopy):
                 sizes=BLOCK_SIZES[:-1] if coupled else BLOCK_SIZES,
             )
 
+    def joint(self, X: Float[np.ndarray, "N D"]) -> Joint:
+        """The latent functions at all rows together: O(N²) memory."""
+        n_rows, wide = len(X), np.dtype(np.float64)
+        X = padded(X.astype(wide), rounded_up(n_rows))
+        of_latent = coupled_joint if isinstance(self, CoupledPosterior) else gaussian_joint
+        with computing_in(wide):
+            state = jax.tree.map(lambda leaf: np.asarray(leaf, wide), self._state())
+            means, covariance, scale = map(np.asarray, of_latent(state, X))
+        within = covariance[..., :n_rows, :n_rows]
+        return Joint(means[..., :n_rows], within, float(scale), self.points.dtype)
+
+    def functions(self, n: int, n_features: int, random: np.random.RandomState) -> list[Path]:
+        """`n` draws of each latent function."""
+        wide = np.dtype(np.float64)
+        points, projection = (array.astype(wide) for array in (self.points, self.projection))
+        wanted = self._drawn(n, random)
+        return [
+            drawn_path(
+                jax.tree.map(lambda leaf: np.asarray(leaf, wide), self.kernel.of_latent(number)),
+                points,
+                projection[number],
+                wanted[:, number],
+                n_features,
+                random,
+            )
+            for number in range(len(projection))
+        ]
+
+    def _drawn(self, n: int, random: np.random.RandomState) -> Float[np.ndarray, "n L M"]:
+        """Draws of w in pathwise.py."""
+        raise NotImplementedError
+
+    def _state(self) -> tuple[Any, ...]:
+        return self.kernel, *self.arrays().values()
+
 
 @dataclass(frozen=True)
-class GaussianPosterior(_HeldByPoints):
+class GaussianPosterior(JointPosterior):
     """A Gaussian belief about f at M points, extended to every x by the kernel."""
 
     kernel: Kernel
@@ -124,9 +164,12 @@ class GaussianPosterior(_HeldByPoints):
         mean, variance = self.mapped(as_they_are, X)
         return mean, variance
 
+    def _drawn(self, n: int, random: np.random.RandomState) -> Float[np.ndarray, "n L M"]:
+        return self.mean + _spread(self.shrink) * random.standard_normal((n, *self.mean.shape))
+
 
 @dataclass(frozen=True)
-class MixturePosterior(_HeldByPoints):
+class MixturePosterior(JointPosterior):
     """S equally likely Gaussians with a mean of their own each and all else in common.
 
     What mean field's Monte Carlo predictor makes (section 3.1): one component per sample of g.
@@ -146,9 +189,13 @@ class MixturePosterior(_HeldByPoints):
         means, variance = self.mapped(as_they_are, X)
         return means.mean(axis=0), variance + means.var(axis=0)
 
+    def _drawn(self, n: int, random: np.random.RandomState) -> Float[np.ndarray, "n L M"]:
+        means = self.means[random.randint(len(self.means), size=n)]
+        return means + _spread(self.shrink) * random.standard_normal(means.shape)
+
 
 @dataclass(frozen=True)
-class CoupledPosterior(_HeldByPoints):
+class CoupledPosterior(JointPosterior):
     """Functions that the data inform together (inference/free_shift.py): they are correlated.
 
     With a_l(x) = T_l k(Z, x) as above, μ_l(x) = a_lᵀ mean_l and
@@ -170,6 +217,11 @@ class CoupledPosterior(_HeldByPoints):
         """Mean and variance of each latent function at each row."""
         mean, variance = self.mapped(_without_covariance, X)
         return mean, variance
+
+    def _drawn(self, n: int, random: np.random.RandomState) -> Float[np.ndarray, "n L M"]:
+        """The shift of all functions is drawn once: T_l Uᵀ ξ has the covariance of h_l."""
+        shift = random.standard_normal((n, len(self.shift))) @ self.shift
+        return self.mean + np.stack([shift @ T.T for T in self.projection], axis=1)
 
 
 Held: TypeAlias = GaussianPosterior | MixturePosterior
@@ -205,6 +257,11 @@ def _marginals(state, X: Float[Array, "B D"]):
     mean, learned = with_each(one_function, covariance, held)
     # Above zero in exact arithmetic; only rounding at a well-known point can pass below.
     return jnp.moveaxis(mean, 0, -2), not_below_zero(kernel.diagonal(X) - learned)
+
+
+def _spread(shrink: Float[np.ndarray, "L M"]) -> Float[np.ndarray, "L M"]:
+    """Standard deviations √s; s is an eigenvalue, which only rounding takes below zero."""
+    return np.sqrt(np.maximum(1.0 - shrink.astype(np.float64), 0.0))
 
 
 @compiled

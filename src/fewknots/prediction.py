@@ -13,9 +13,10 @@ from scipy.special import ndtri_exp
 from .data.blocks import map_blocks, row_slices
 from .data.row_checks import refusing_overflow
 from .data.standardise import Standardiser
-from .likelihoods import Bernoulli, Likelihood
+from .likelihoods import Bernoulli, Likelihood, Ordinal
+from .number_scoring import Seen
 from .numerics.precision import compiled, computing_in
-from .posterior import MixturePosterior, Posterior, Then
+from .posterior import JointPosterior, MixturePosterior, Posterior, Then
 
 # Rows standardised at a time: many blocks' worth, and still a small copy.
 _SLICE = 65536
@@ -35,6 +36,28 @@ def marginals(
     pieces = [posterior.marginals(standardiser(X[rows])) for rows in slices]
     mean, variance = _joined(pieces)
     return mean.astype(np.float64), variance.astype(np.float64)
+
+
+@refusing_overflow
+def joint(
+    posterior: Posterior, standardiser: Standardiser, X: Float[np.ndarray, "N D"]
+) -> tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "..."]]:
+    """Mean and covariance of the latent functions at rows in the user's units, in float64."""
+    together = joint_posterior(posterior).joint(standardiser(X))
+    return together.mean(), together.whole_covariance()
+
+
+def joint_posterior(posterior: Posterior) -> JointPosterior:
+    """The posterior, if it says anything about several rows together."""
+    if isinstance(posterior, JointPosterior):
+        return posterior
+    raise ValueError(
+        "this fit (method 'local', or a combination with it) has a belief about f at each row, but "
+        "none about several rows together: every row is predicted by a Gaussian process of its "
+        "own, among its neighbours. So there are no covariances, samples or function draws. "
+        "predict_latent(X) gives mean and variance row by row; method='sparse_kl' learns one "
+        "belief for all rows."
+    )
 
 
 @refusing_overflow
@@ -62,20 +85,80 @@ def log_probabilities_of(
         return map_blocks(of_block, mean.T, variance.T, call=_CALL)
 
 
+def moments_of(
+    likelihood: Likelihood, mean: EachLatent, variance: EachLatent
+) -> tuple[Vector, Vector]:
+    """Mean and variance of y, from what `marginals` found."""
+
+    def of_block(mean: Any, variance: Any) -> tuple[Any, ...]:
+        return _moments(likelihood, mean.T, variance.T)
+
+    with computing_in(np.dtype(np.float64)):
+        of_y, spread = map_blocks(of_block, mean.T, variance.T, call=_CALL)
+    return of_y, spread
+
+
+def quantiles_of(
+    levels: Float[np.ndarray, " Q"], likelihood: Likelihood, mean: EachLatent, variance: EachLatent
+) -> Float[np.ndarray, "Q N"]:
+    """Quantiles of y, from what `marginals` found."""
+
+    def of_block(mean: Any, variance: Any) -> tuple[Any, ...]:
+        return _quantiles(levels, likelihood, mean.T, variance.T)
+
+    with computing_in(np.dtype(np.float64)):
+        return map_blocks(of_block, mean.T, variance.T, call=_CALL)[0]
+
+
+def log_density_of(
+    likelihood: Likelihood, y: Vector, mean: EachLatent, variance: EachLatent
+) -> Vector:
+    """Log p(y) of numbers where `marginals` found this, in the fit's units."""
+
+    def of_block(y: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
+        return (_log_density(likelihood, y, mean.T, variance.T),)
+
+    with computing_in(np.dtype(np.float64)):
+        return map_blocks(of_block, y, mean.T, variance.T, call=_CALL)[0]
+
+
+def seen_in_numbers(
+    likelihood: Likelihood, y: Vector, mean: EachLatent, variance: EachLatent
+) -> Seen:
+    """What is said of numbers y where `marginals` found this, all in the fit's units."""
+
+    def of_block(y: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
+        return _seen(likelihood, y, mean.T, variance.T)
+
+    with computing_in(np.dtype(np.float64)):
+        return Seen(*map_blocks(of_block, y, mean.T, variance.T, call=_CALL))
+
+
 @refusing_overflow
-def decision(
-    likelihood: Bernoulli,
+def conditional_entropy(
+    likelihood: Likelihood,
     posterior: Posterior,
     standardiser: Standardiser,
     X: Float[np.ndarray, "N D"],
 ) -> Vector:
-    """The probability of +1 on the link's scale."""
+    """E H[y|f] at each row."""
+    return _mapped(partial(_conditional_entropy, likelihood), posterior, standardiser, X)[0]
+
+
+@refusing_overflow
+def decision(
+    likelihood: Bernoulli | Ordinal,
+    posterior: Posterior,
+    standardiser: Standardiser,
+    X: Float[np.ndarray, "N D"],
+) -> Vector:
+    """The probability of the second of two classes on the link's scale."""
     if not isinstance(posterior, MixturePosterior):
         return _mapped(partial(_decision, likelihood), posterior, standardiser, X)[0]
     return decision_of(likelihood, *log_probabilities(likelihood, posterior, standardiser, X))
 
 
-def decision_of(likelihood: Bernoulli, negative: Vector, positive: Vector) -> Vector:
+def decision_of(likelihood: Bernoulli | Ordinal, negative: Vector, positive: Vector) -> Vector:
     """The same from the log probabilities of -1 and +1."""
     if likelihood.link == "logit":
         return positive - negative
@@ -159,9 +242,38 @@ def _average_log_probabilities(likelihood, means, variance):
 
 
 @compiled
+def _conditional_entropy(likelihood, mean, variance):
+    mean, variance = _as_float64(mean, variance)
+    if mean.ndim == 2:
+        found = likelihood.conditional_entropy(mean, variance)
+    else:  # a mixture's: f includes which of its components it is
+        n_components, n_latent, n_rows = mean.shape
+        flat = jnp.moveaxis(mean, 0, 1).reshape(n_latent, -1)
+        each = likelihood.conditional_entropy(flat, jnp.tile(variance, n_components))
+        found, mean = each.reshape(n_components, n_rows).mean(axis=0), mean.sum(axis=0)
+    return _where_finite((found,), mean, variance)
+
+
+@compiled
 def _decision(likelihood, mean, variance):
     found = (likelihood.decision(*_as_float64(mean, variance)),)
     return _where_finite(found, mean, variance)
+
+
+@compiled
+def _log_density(likelihood, y, mean, variance):
+    return likelihood.tilted(y, mean, variance).log_prob
+
+
+@compiled
+def _seen(likelihood, y, mean, variance):
+    of_y, spread = likelihood.moments(mean, variance)
+    log_density = likelihood.tilted(y, mean, variance).log_prob
+    up_to = below = likelihood.predictive_cdf(y, mean, variance)
+    if likelihood.support == "counts":
+        before = likelihood.predictive_cdf(jnp.maximum(y - 1.0, 0.0), mean, variance)
+        below = jnp.where(y > 0, before, 0.0)
+    return of_y, jnp.sqrt(spread), log_density, below, up_to
 
 
 @compiled

@@ -4,8 +4,8 @@ The reporter also tells the fit when to stop: because a callback asks for it, be
 over, or because of Ctrl-C (stopping.py).
 
 The line is updated while the fit runs, on a terminal or in a notebook cell. In a notebook rich
-needs ipywidgets, and asks the user to install them. So there the line is plain text, which IPython
-can update without them.
+needs ipywidgets, and asks the user to install them. So there the line is plain text and an HTML
+element, which IPython can update without them.
 """
 
 import sys
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from .markup import element
 from .stopping import Interruption, StoppedEarly, TimeLimit
 
 _COMPILING = "compiling"
@@ -32,6 +33,18 @@ class Progress(NamedTuple):
     saved, so a callback can follow any measure on any rows. It works only inside the callback,
     costs nothing unless called, and its time counts as time of the fit. The four fields before it
     are None without minibatches.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> bounds = []
+    >>> def keep(now):
+    ...     bounds.append(now.bound)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0, callback=keep).fit(X, y)
+    >>> bounds[-1] > bounds[0]
+    True
     """
 
     iteration: int
@@ -210,6 +223,11 @@ class Reporter:
                 self.limit.take_up(self.moments[-1].seconds)
 
 
+def note(text: str) -> None:
+    """One line on standard error, which stays: for what a fit decides before it begins."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def _as_text(now: Progress, max_iter: int) -> tuple[str, float]:
     """The state of the fit as text, and the share of the fit that is done."""
     parts = [f"iteration {now.iteration}", f"bound {now.bound:.3f}"]
@@ -281,19 +299,23 @@ class TerminalLine:
 
 
 class NotebookLine:
-    """Text in the output of a cell."""
+    """Text and a progress bar in the output of a cell; where there is no HTML, the text alone."""
+
+    def __init__(self) -> None:
+        self._text = _COMPILING
+        self._share: float | None = None  # None: nobody knows yet
 
     def start(self) -> None:
         """Show that the fit has started."""
         from IPython.display import display
 
         self._started = self._shown = time.monotonic()
-        self._text = _COMPILING
         self._handle: Any = display(self._content(), raw=True, display_id=True)
 
     def show(self, state: str, share: float) -> None:
         """Show the state of the fit; `share` of it is done."""
-        self._text = f"{min(share, 1.0):.0%}: {state}"
+        self._share = min(share, 1.0)
+        self._text = f"{self._share:.0%}: {state}"
         if time.monotonic() - self._shown >= _BETWEEN_UPDATES:
             self._update()
 
@@ -306,4 +328,7 @@ class NotebookLine:
         self._handle.update(self._content(), raw=True)
 
     def _content(self) -> dict[str, str]:
-        return {"text/plain": f"{self._text}, {time.monotonic() - self._started:.0f} s"}
+        text = f"{self._text}, {time.monotonic() - self._started:.0f} s"
+        done = None if self._share is None else f"{self._share:.3f}"
+        bar = element("progress", value=done, max=1)
+        return {"text/plain": text, "text/html": element("div", bar, " ", text)}

@@ -43,7 +43,16 @@ _ROUNDING = 1e-3  # by which the probabilities of a row may differ from 1 in tot
 
 
 class ReliabilityBin(NamedTuple):
-    """Rows with similar predictions: mean predicted probability and observed share."""
+    """Rows with similar predictions: mean predicted probability and observed share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots import scoring
+    >>> p, y = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
+    >>> scoring.reliability(p, y, bins=1)[0].count
+    4
+    """
 
     predicted: float  # mean probability of the rows in the bin
     observed: float  # share of positive rows among them
@@ -62,6 +71,14 @@ def scores(p: Any, y: Any, log_p: Any = None) -> dict[str, float | None]:
         where a probability was rounded to 0 or 1.
 
     The AUC is None if all rows are of one class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots import scoring
+    >>> p, y = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
+    >>> round(scoring.scores(p, y)["nlp"], 3), scoring.scores(p, y)["error"]
+    (0.338, 0.25)
     """
     rows = _rows(p, y, log_p)
     return rows.scores(np.ones(rows.losses.shape[1]))
@@ -77,6 +94,15 @@ def intervals(
 
     The classwise ECE of few rows in many bins is mostly noise, which drawing them anew adds once
     more: so its interval is moved back by the mean difference to the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots import scoring
+    >>> p, y = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
+    >>> low, high = scoring.intervals(p, y)["nlp"]
+    >>> low < scoring.scores(p, y)["nlp"] < high
+    True
     """
     rows = _rows(p, y, log_p)
     rng = np.random.default_rng(seed)
@@ -100,14 +126,32 @@ def intervals(
 
 
 def calibration_errors(p: Any, y: Any) -> Float[np.ndarray, " C"]:
-    """The calibration error of each of three classes or more; their mean is the score `ece`."""
+    """The calibration error of each of three classes or more; their mean is the score `ece`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots.scoring import calibration_errors
+    >>> p = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]])
+    >>> calibration_errors(p, np.array([0, 1, 2])).round(2)
+    array([0.13, 0.13, 0.13])
+    """
     rows = _rows(p, y, None)
     assert isinstance(rows, _ManyClasses)
     return rows.calibration_errors(np.ones(rows.losses.shape[1]))
 
 
 def row_nlp(p: Any, y: Any, log_p: Any = None) -> Float[np.ndarray, " N"]:
-    """-log p(y) of each row; its mean is the score `nlp`."""
+    """-log p(y) of each row; its mean is the score `nlp`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots import scoring
+    >>> p, y = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
+    >>> scoring.row_nlp(p, y).round(2)
+    array([0.11, 0.92, 0.22, 0.11])
+    """
     return _loss(*_checked(p, y, log_p))
 
 
@@ -117,6 +161,15 @@ def difference_interval(nlp_a: Any, nlp_b: Any, seed: int = 0) -> tuple[float, f
     Percentile bootstrap of the pairs (nlp_a, nlp_b), since a row that is hard for one predictor is
     hard for the other too. An interval that contains 0 means that these rows do not show which
     predictor is better.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots import scoring
+    >>> p, y = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
+    >>> low, high = scoring.difference_interval(scoring.row_nlp(p, y), np.full(4, 0.69))
+    >>> low < high
+    True
     """
     difference = np.asarray(nlp_a, np.float64) - np.asarray(nlp_b, np.float64)
     if difference.ndim != 1 or not len(difference):
@@ -130,7 +183,16 @@ def difference_interval(nlp_a: Any, nlp_b: Any, seed: int = 0) -> tuple[float, f
 
 
 def reliability(p: Any, y: Any, bins: int = _BINS) -> list[ReliabilityBin]:
-    """Rows grouped by their probability into equal parts of [0, 1]; empty parts are left out."""
+    """Rows grouped by their probability into equal parts of [0, 1]; empty parts are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots import scoring
+    >>> p, y = np.array([0.1, 0.4, 0.8, 0.9]), np.array([0, 1, 1, 1])
+    >>> [(part.count, round(part.observed, 2)) for part in scoring.reliability(p, y, bins=2)]
+    [(2, 0.5), (2, 1.0)]
+    """
     p, y, _ = _checked(p, y, None)
     part = _bin_of(p, bins)
     found = []
@@ -148,6 +210,12 @@ def wilson(share: float, count: int, level: float = 0.95) -> tuple[float, float]
 
     It solves |share - π| = z √(π(1-π)/count) for π. So it stays inside [0, 1], and has a width also
     where the share is 0 or 1.
+
+    Examples
+    --------
+    >>> from fewknots.scoring import wilson
+    >>> [round(end, 2) for end in wilson(0.0, 20)]
+    [0.0, 0.16]
     """
     z2 = float(ndtri(0.5 * (1.0 + level))) ** 2
     middle = (share + z2 / (2 * count)) / (1 + z2 / count)
@@ -263,9 +331,10 @@ def _numbers(name: str, values: Any) -> np.ndarray:
     try:
         return np.asarray(values, np.float64)
     except (TypeError, ValueError):
+        given = reprlib.repr(np.asarray(values, object).tolist())
         raise TypeError(
-            f"{name} must hold numbers, got {reprlib.repr(values)}. p is the probability of the "
-            "positive class, predict_proba(X)[:, 1]; y is 1 for that class and 0 else."
+            f"{name} must hold numbers, got {given}. p is the probability of the positive class, "
+            "predict_proba(X)[:, 1]; y is 1 for that class and 0 else: y == model.classes_[1]."
         ) from None
 
 

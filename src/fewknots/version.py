@@ -1,3 +1,3 @@
 """Which fewknots this is: model files, graphs, reports and clusters say so."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

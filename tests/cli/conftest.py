@@ -1,7 +1,9 @@
 """One small model for all tests of commands, and the command line inside this process."""
 
+import io
 import json
 import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from typing import NamedTuple
 
 import pytest
@@ -34,6 +36,20 @@ def fewknots(capfd):
             warnings.simplefilter("default")  # as in a program of its own
             code = run(app, [str(argument) for argument in arguments])
         return Done(code, *capfd.readouterr())
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def fewknots_of_module():
+    """The same for what a whole module shares."""
+
+    def call(*arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
+            warnings.simplefilter("default")
+            code = run(app, [str(argument) for argument in arguments])
+        return Done(code, out.getvalue(), err.getvalue())
 
     return call
 

@@ -14,8 +14,10 @@ import termios
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 from fewknots import load
+from fewknots.cli import running
 
 from ..waiting import HANGS, wait_until
 
@@ -152,8 +154,8 @@ def test_a_signal_leaves_a_model_and_a_checkpoint(many_rows, tmp_path, on_ctrl_c
     process.send_signal(sent)
     out, err = process.communicate(timeout=HANGS)
     assert process.returncode == code, err
-    assert "holds what was learned by then" in err
-    assert "--resume goes on" in err
+    assert "contains the model as trained until then" in err
+    assert "with --resume to continue" in err
     assert "held out were not scored" in out
     before = load(model).classifier.n_iter_
     assert load(model).predict_proba(pd.DataFrame({"a": [0.0], "b": [0.0]})).sum() == pytest.approx(
@@ -217,6 +219,23 @@ def completed(words):
         "COMP_CWORD": str(len(words.split(" ")) - 1),
     }
     return run(env=os.environ | environment).stdout.split()
+
+
+def test_fit_notes_that_its_time_was_used_up(fewknots, home, tmp_path):
+    options = ["-t", "late", "--inducing", 8, "--out", tmp_path / "m.fewknots"]
+    assert "--max-time" in fewknots("fit", home / "flights.csv", *options, "--max-time", 0.1).err
+    assert "--max-time" not in fewknots("fit", home / "flights.csv", *options).err
+
+
+def test_ctrl_c_during_the_import_of_a_compiled_module(capfd):
+    app = typer.Typer()
+
+    @app.command()
+    def loads(module: str):
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    assert running.run(app, ["numpy"]) == 130
+    assert capfd.readouterr().err == "fewknots: interrupted; no output was written.\n"
 
 
 def test_shell_completion():

@@ -1,4 +1,4 @@
-"""The commands that README shows, one after the other as they stand there, where local wins."""
+"""The commands of README and docs/recipes.md, one after the other, where local wins."""
 
 import shlex
 from pathlib import Path
@@ -38,11 +38,12 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_sequence_of_readme(fewknots, folder, monkeypatch):
+def test_the_sequence_from_file_to_service(fewknots, folder, monkeypatch):
     pytest.importorskip("onnx")
     monkeypatch.chdir(folder)
-    shown = commands("README.md")
+    shown = commands("docs/recipes.md")
     assert [words[0] for words in shown] == ["fit", "predict", "report", "fit", "export"]
+    assert commands("README.md") == [*shown[:3], ["inspect", "flights.fewknots"]]
     said = []
     with small_contests(900):
         for words in shown:
@@ -50,7 +51,7 @@ def test_the_sequence_of_readme(fewknots, folder, monkeypatch):
             assert done.code == 0, (words, done.err)
             said.append(done.out)
     assert "Method: local, which won against sparse_kl by" in said[0]
-    assert "who gets the file gets these rows (--no-rows avoids this)" in said[0]
+    assert "anyone who has the file can read these rows (--no-rows avoids this)" in said[0]
     assert "rows that were held out when the model was fitted" in said[2]
     assert "Method: sparse_kl." in said[3]
     assert "none of them is a row of the table" in said[3]

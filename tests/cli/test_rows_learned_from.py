@@ -61,7 +61,7 @@ def test_evaluate_says_so(fewknots, fitted, held_out):
     n = held_out["rows"]
     assert f"{400 - n} of the 400 rows given are rows the model learned from" in done.out
     assert f"only the other {n} are scored (--all-rows scores all)" in done.out
-    assert "equal another one in every input" in done.out  # since rows repeat
+    assert "equal another training row in every input" in done.out  # since rows repeat
     everything = fewknots("evaluate", fitted / "m.fewknots", fitted / "flights.csv", "--all-rows")
     assert f"The model learned from {400 - n} of them" in everything.out
     assert "400 rows" in everything.out
@@ -152,7 +152,7 @@ def test_the_files_of_the_fit_move_with_the_model(fewknots, fitted, tmp_path):
     (tmp_path / "flights.csv").unlink()
     gone = fewknots("evaluate", tmp_path / "m.fewknots")
     assert gone.code == 1
-    assert "are not where they were" in gone.err
+    assert "cannot be found" in gone.err
     assert "Give a file of labelled rows" in gone.err
 
 

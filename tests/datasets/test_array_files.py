@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fewknots.datasets import load
-from fewknots.datasets.array_files import read_mnist_odd_even, read_table, write
+from fewknots.datasets.array_files import read_mnist_digits, read_mnist_odd_even, read_table, write
 from fewknots.exceptions import DatasetError
 
 
@@ -60,6 +60,7 @@ def test_mnist_is_odd_against_even(tmp_path):
     assert found.X.dtype == np.float32
     np.testing.assert_allclose(found.X, images.reshape(7, 784) / 255.0, rtol=1e-6)
     np.testing.assert_array_equal(found.y, [0, 1, 0, 1, 1, 0, 1])
+    np.testing.assert_array_equal(read_mnist_digits(path).y, digits)
     ((train, test),) = found.splits
     assert (train.tolist(), test.tolist()) == ([0, 1, 2, 3, 4], [5, 6])
     assert found.feature_names[0] == "pixel1"

@@ -92,7 +92,8 @@ def test_weights_that_leave_one_class(moons):
         ({"kernel": RBF(lengthscale=[1.0, 2.0])}, "RBF.lengthscale must have one value or 3"),
         (
             {"likelihood": "cauchit"},
-            "likelihood must be one of 'auto', 'probit', 'logit', 'softmax', got 'cauchit'",
+            "likelihood must be one of 'auto', 'probit', 'logit', 'softmax', 'ordinal', "
+            "got 'cauchit'",
         ),
         ({"method": "magic"}, "method must be one of"),
         ({"optimizer": "sgd"}, "optimizer must be one of"),

@@ -68,8 +68,8 @@ def test_inducing_points_win_where_it_is_smooth(monkeypatch):
         starts.append(job.learned_kernel)
         return begin(job, *rest)
 
-    def with_judges(self, model, outcome):
-        informed.extend([model, inform(self, model, outcome)])
+    def with_judges(self, model):
+        informed.extend([model, inform(self, model)])
         return informed[-1]
 
     monkeypatch.setattr(start, "starting_kernel", begun)

@@ -339,4 +339,4 @@ except ImportError as error:
     )
     assert done.returncode == 0, done.stderr
     assert "column 'b' of X holds" in done.stdout
-    assert "needs pyarrow: run pip install '.[stream]'" in done.stdout
+    assert "needs pyarrow: run pip install 'fewknots[stream]'" in done.stdout

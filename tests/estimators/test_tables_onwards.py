@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fewknots import GPClassifier, load
-from fewknots.explain import effect, inputs_of, kernel_relevance, without_names
+from fewknots.explain import effect, importance, inputs_of, kernel_relevance, without_names
 from fewknots.report import write_report
 
 N = 120
@@ -92,6 +92,55 @@ def test_effects_are_those_of_the_table_s_columns(sizes):
     np.testing.assert_array_equal(again.X[:, 2:], rows.X[:, 2:])
 
 
+def test_a_column_is_found_by_its_name(sizes):
+    clf, table, _ = sizes
+    rows = without_names(clf, table)
+    assert effect(rows, "city").labels == ("Oslo", "Rome")
+    assert effect(rows, "x").missing is not None
+    assert effect(rows, "city=Rome").values.tolist() == [0.0, 1.0]  # an input of it
+    with pytest.raises(ValueError, match="no column 'town'; the columns are size, x, city, wait"):
+        effect(rows, "town")
+
+
+def test_the_effect_of_a_column_is_drawn_with_its_levels(sizes):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from fewknots import plots
+
+    clf, table, _ = sizes
+    ax = plots.plot_effects(clf, table, "size")
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["s", "m", "l", "(missing)"]
+    assert ax.get_xlabel() == "size"
+
+
+def test_the_effect_of_a_date_is_drawn_over_the_calendar():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    from fewknots import plots
+
+    days = np.arange(0, 600, 5)
+    table = pd.DataFrame({"day": pd.Timestamp("2024-01-01") + pd.to_timedelta(days, "D")})
+    clf = GPClassifier("rbf", n_inducing=8, warp=None, learn_kernel=False).fit(table, days > 300)
+    ax = plots.plot_effects(clf, table, "day")
+    assert effect(without_names(clf, table), "day").kind == "date"
+    ax.figure.canvas.draw()
+    assert "2025" in [text.get_text() for text in ax.get_xticklabels()]
+
+
+def test_importance_takes_labels_in_any_order(sizes):
+    clf, table, y = sizes
+    places = np.searchsorted(clf.classes_, y)
+    order = np.random.default_rng(0).permutation(N)
+    labels = pd.Series(y).iloc[order]  # its index is the old place, and says nothing here
+    found = importance(without_names(clf, table.iloc[order]), labels)
+    assert found.names == ("size", "x", "city", "wait")
+    assert set(found.order[:2]) == {0, 2}
+    again = importance(without_names(clf, table.iloc[order]), clf.classes_[places[order]])
+    np.testing.assert_array_equal(found.loss, again.loss)
+    with pytest.raises(ValueError, match="the label of row 0 is 'maybe', but the classifier knows"):
+        importance(without_names(clf, table), np.full(N, "maybe"))
+
+
 def test_effects_of_an_array_with_gaps(moons):
     X, y = with_gaps(moons)
     clf = GPClassifier(n_inducing=8, learn_kernel=False, random_state=0).fit(X, y)
@@ -107,6 +156,10 @@ def test_a_report_of_a_raw_table(sizes, tmp_path):
     for name in ("size", "city", "wait", "Oslo"):
         assert name in page
     assert ">city<" in page
+    write_report(tmp_path / "with_rows.html", clf, table, y, rows=table)
+    with_rows = (tmp_path / "with_rows.html").read_text()
+    assert ">city=Rome</button>" in page  # in the tables of single rows: the inputs, or the table
+    assert ">city=Rome</button>" not in with_rows
 
 
 def test_streams_are_numbers(sizes, moons, tmp_path):

@@ -113,12 +113,12 @@ _TOGETHER = ("kernel_relevance", "importance", "effect", "surface", "two_to_show
             "explain.without_names(classifier, X)",
         ),
         (
-            "write_report / regressor",
+            "plot_effects / regressor",
             "TypeError",
             "GPClassifier of fewknots is needed, got a GPReg",
         ),
         (
-            "effect / regressor",
+            "surface / regressor",
             "TypeError",
             "GPClassifier of fewknots is needed, got a GPRegressor",
         ),
@@ -141,6 +141,9 @@ def test_what_they_say(found, what, kind, message):
     "what",
     [
         "kernel_relevance / regressor",
+        "importance / regressor",
+        "effect / regressor",
+        "write_report / regressor",
         "distance_to_points / regressor",
         "plot_history / regressor",
         "plot_relevance / regressor",

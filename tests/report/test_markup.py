@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fewknots.markup import Markup, element, join
 from fewknots.report.axes import spread, ticks
 from fewknots.report.heat_map import heat_map, level_line
-from fewknots.report.markup import Markup, element, join
 from fewknots.report.numbers import cell, percent, short
 
 

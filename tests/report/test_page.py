@@ -9,8 +9,8 @@ import pytest
 
 from fewknots import GPClassifier
 from fewknots.kernels import RBF, Constant, Linear, Periodic, Polynomial, RationalQuadratic
+from fewknots.kernels.hyperparameters import formula, global_parameters, per_input
 from fewknots.report import write_report
-from fewknots.report.hyperparameters import formula, global_parameters, per_input
 
 _HOSTILE = "<script>alert(1)</script>\"'&\u202e\x00"
 _QUICK = {"learn_kernel": False, "learn_inducing": False, "random_state": 0}

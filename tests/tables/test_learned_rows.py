@@ -151,9 +151,11 @@ def test_prints_do_not_hold_the_rows():
     X = RNG.normal(size=(200, 1))
     learned = learned_from(X, labels(200))
     stored = learned.entries.view(np.float64)
+    short = learned.entries.view(np.float32)
+    short = short[np.isfinite(short)]  # the bits of a fingerprint may also say NaN
     for column in (X[:, 0], X[:, 0].astype(np.float32)):
         assert not np.isin(column, stored).any()
-        assert not np.isin(column, learned.entries.view(np.float32)).any()
+        assert not np.isin(column, short).any()
 
 
 # --- in a file ------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ import pytest
 from fewknots import DataError, GPClassifier, ModelFileError, TableModel, load
 from fewknots.data.sources import Place
 from fewknots.files import container
-from fewknots.tables.fit import MODEL, RunOptions, fit_files
+from fewknots.tables.fit import RunOptions, fit_files
+from fewknots.tables.judging import MODEL
 from fewknots.tables.model import Baselines
 from fewknots.tables.reading import Task
 from fewknots.tables.rows_to_score import held_out_rows

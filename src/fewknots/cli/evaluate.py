@@ -1,4 +1,4 @@
-"""`fewknots evaluate`: how good a model's probabilities are on rows whose labels are known."""
+"""`fewknots evaluate`: how good a model's predictions are on rows whose targets are known."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,10 @@ def command(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Score a model on labelled rows, beside the majority class and a logistic regression.
+    """Score a model on labelled rows, beside two simple models.
+
+    The simple models are the majority class and a logistic regression; for a number, the mean and
+    a ridge regression.
 
     Rows that the model learned from are counted and left out, and so are rows that cannot be
     scored, have no label, or have a label that no row of the fit had. Intervals are 95 % bootstrap
@@ -67,21 +70,18 @@ def evaluated(model: "TableModel", to_score: "RowsToScore", watch: Any) -> dict[
     """Scores of the model and of the baselines, and bootstrap intervals of the model's scores."""
     import numpy as np
 
-    from ..scoring import intervals
-    from ..tables.fit import comparison, probabilities_to_score
-
     truth: list[Any] = []
-    log_p: list[Any] = []
+    seen: list[Any] = []
     simple: dict[str, list[Any]] = {}
-    done = 0
+    judge, done = model.judge, 0
     for rows in to_score.rows():
         truth.append(rows.y)
-        log_p.append(model.classifier.predict_log_proba(rows.X))
-        for name, p in model.baselines.probabilities(rows.X).items():
-            simple.setdefault(name, []).append(p)
+        seen.append(judge.seen(model.estimator, rows.X, rows.y))
+        beside = judge.seen_simply(model.baselines, model.estimator, rows.X, rows.y)
+        for name, found in beside.items():
+            simple.setdefault(name, []).append(found)
         done += len(rows.X)
         watch("scoring", done)
-    y, joined = np.concatenate(truth), np.concatenate(log_p)
-    found = comparison(joined, y, {name: np.concatenate(parts) for name, parts in simple.items()})
-    around = intervals(probabilities_to_score(joined), y, log_p=joined)
-    return {**found, "intervals": around}
+    y, own = np.concatenate(truth), judge.joined(seen)
+    others = {name: judge.joined(parts) for name, parts in simple.items()}
+    return {**judge.comparison(own, y, others), "intervals": judge.intervals(own, y)}

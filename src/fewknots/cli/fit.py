@@ -18,7 +18,7 @@ from .inputs import (
     relative_paths,
     task_options,
 )
-from .inspect import contents_in_words, method_in_words, stored_rows
+from .inspect import contents_in_words
 from .output import ColumnReport, ReadingLine, check_destination, print_json, score_table, verdict
 from .running import exit_code_of_interruption, say
 
@@ -31,8 +31,9 @@ Target = Annotated[
 Positive = Annotated[
     str | None,
     typer.Option(
-        help="Which of the target's two values to give the probability of; by default the greater "
-        "one (true, 1, the later word). Not for more values: each gets its probability.",
+        help="For a target with two values: the value whose probability is predicted. By default "
+        "the greater one (true, 1, or the last in alphabetical order). With more than two values, "
+        "each gets a probability.",
         show_default=False,
     ),
 ]
@@ -43,8 +44,8 @@ Out = Annotated[
 Kernel = Annotated[
     str,
     typer.Option(
-        help="auto, rbf, matern12, matern32, matern52, rational_quadratic, periodic, linear, "
-        'polynomial, or a sum: "rbf + linear".'
+        help="auto, rbf, matern12, matern32, matern52, rational_quadratic, hyperbolic, periodic, "
+        'linear, polynomial, or a sum: "rbf + linear".'
     ),
 ]
 Inducing = Annotated[
@@ -52,7 +53,7 @@ Inducing = Annotated[
     typer.Option(min=1, help="How many inducing points; by default grows with the rows."),
 ]
 Method = Annotated[
-    str, typer.Option(help="The inference method; docs/choosing-a-method.md says which when.")
+    str, typer.Option(help="The inference method; docs/choosing-a-method.md compares them.")
 ]
 NoRows = Annotated[
     bool,
@@ -62,11 +63,20 @@ NoRows = Annotated[
         "exported.",
     ),
 ]
+Kind = Annotated[
+    str,
+    typer.Option(
+        help="classification or regression; auto is regression for a column of many distinct "
+        "numbers, and a message says so."
+    ),
+]
 Likelihood = Annotated[
     str,
     typer.Option(
-        help="probit or logit for two classes, softmax for any number (mean field methods: "
-        "probit); auto is probit for two, softmax for more."
+        help="For classes: probit or logit for two, softmax for any number (mean field methods: "
+        "probit), ordinal for ranks; auto is probit for two, softmax for more. For numbers: "
+        "gaussian (auto), student_t, laplace, heteroscedastic, poisson, negative_binomial, gamma, "
+        "beta."
     ),
 ]
 MaxTime = Annotated[
@@ -76,40 +86,41 @@ MaxTime = Annotated[
         show_default=False,
     ),
 ]
-Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="For everything that is random.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, help="The seed of all random numbers.")]
 HoldOut = Annotated[
     float,
     typer.Option(
         "--holdout",
         min=0.0,
         max=0.9,
-        help="The share of the rows to score and not to learn from, at most about 100,000 rows.",
+        help="The share of the rows that is kept for the scores and not used in training; at most "
+        "about 100,000 rows.",
     ),
 ]
 Weight = Annotated[
-    str | None, typer.Option(help="A column that says how often a row counts.", show_default=False)
+    str | None, typer.Option(help="The column with the weight of each row.", show_default=False)
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(help="Use this column (and no other that is not named); may be repeated."),
+    typer.Option(help="Use only this column; may be repeated."),
 ]
-Drop = Annotated[list[str] | None, typer.Option(help="Leave this column out; may be repeated.")]
+Drop = Annotated[list[str] | None, typer.Option(help="Do not use this column; may be repeated.")]
 Column = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=KIND",
-        help="Take this column for text, number, date, or skip it; may be repeated. By default "
-        "that is recognised, and shown.",
+        help="Treat the column NAME as text, number or date, or skip it; may be repeated. By "
+        "default the kind is recognised and printed.",
     ),
 ]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
-        help="A folder in which to keep a long run as it goes; by default beside the model file, "
-        "until the run is over."
+        help="The folder where a long run saves its state, for --resume. By default a folder "
+        "beside the model file, which is deleted when the run has ended."
     ),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with a run that was interrupted.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue a run that was interrupted.")]
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -120,7 +131,9 @@ Cluster = Annotated[
 ]
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, help="Fit with so many Dask workers on this machine.", show_default=False),
+    typer.Option(
+        min=1, help="Fit with this number of Dask workers on this machine.", show_default=False
+    ),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu or gpu.")]
 
@@ -129,6 +142,7 @@ def command(
     sources: Sources,
     target: Target,
     positive: Positive = None,
+    task: Kind = "auto",
     out: Out = None,
     kernel: Kernel = "auto",
     inducing: Inducing = None,
@@ -153,10 +167,12 @@ def command(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Learn to predict a column of classes, two or more, from the other columns.
+    """Learn to predict a column, of classes or of numbers, from the other columns.
 
-    A tenth of the rows is held out; at the end the model is scored on them, beside the majority
-    class and a logistic regression. Ctrl-C ends training with what was learned by then.
+    A target column of many distinct numbers is learned as a number (regression), any other as
+    classes; --task overrides this. A tenth of the rows is held out. At the end the model is scored
+    on them, beside two simple models: the majority class and a logistic regression, or the mean and
+    a ridge regression. Ctrl-C ends training and saves the model as it is then.
 
     Example: fewknots fit flights.parquet --target late --kernel "matern32 + linear"
     """
@@ -168,41 +184,34 @@ def command(
 
     from ..data.csv_dialect import CsvOptions
     from ..data.table_paths import as_files
-    from ..estimators import GPClassifier
-    from ..fitting.settings import one_of
-    from ..kernels import as_kernel
-    from ..likelihoods import LINKS
-    from ..numerics.precision import DEVICES, on_device
     from ..stopping import TimeLimit, listening
     from ..tables.fit import RunOptions, fit_files
     from ..tables.reading import Task
+    from .tasks import estimators_for
 
-    one_of("--likelihood", likelihood, (*LINKS, "softmax", "auto"))
-    classifier = GPClassifier(
-        kernel=kernel if kernel == "auto" else as_kernel(kernel),
-        n_inducing=inducing or "auto",
-        method=method,
-        store_rows=not no_rows,
-        likelihood=likelihood,
-        max_time=max_time,
-        random_state=seed,
-        device=device,
-        verbose=int(sys.stderr.isatty()),
-    )
-    one_of("device", device, DEVICES)
-    with on_device(device):
-        classifier._settings()  # a wrong value is an error now, not after hours of reading
+    asked = {
+        "kernel": kernel,
+        "n_inducing": inducing or "auto",
+        "method": method,
+        "store_rows": not no_rows,
+        "likelihood": likelihood,
+        "max_time": max_time,
+        "random_state": seed,
+        "device": device,
+        "verbose": int(sys.stderr.isatty()),
+    }
+    candidates = estimators_for(task, asked)
     options = CsvOptions.checked(separator, decimal, encoding)
-    task = Task(target, positive, weight, features or None, drop or (), _kinds(column or ()))
+    wanted = Task(target, positive, weight, features or None, drop or (), _kinds(column or ()))
     seen = ColumnReport(printed=not as_json)
     folder = checkpoint or destination.with_name(f"{destination.name}.checkpoint")
     if cluster is not None and workers is not None:
-        raise typer.BadParameter("say either --cluster or --workers, not both.")
+        raise typer.BadParameter("use either --cluster or --workers, not both.")
     started = time.perf_counter()
     limit = None if max_time is None else TimeLimit(max_time, started)
     run = RunOptions(holdout, seed, folder, resume, cluster=cluster, workers=workers, limit=limit)
     with as_files(sources) as files, listening() as interruption, ReadingLine() as watch:
-        model = fit_files(files, task, classifier, run, watch, options, seen)
+        model = fit_files(files, wanted, candidates, run, watch, options, seen)
     if (places := relative_paths(sources, destination)) is not None:
         model.about["source"] = places
     model.about["csv"] = options._asdict()
@@ -215,12 +224,15 @@ def command(
     else:
         _print(model, destination, seconds)
     if interruption.seen:
-        again = " The same command with --resume goes on." if folder.is_dir() else ""
+        again = " Run the same command with --resume to continue." if folder.is_dir() else ""
         say(
-            f"Interrupted; {destination} holds what was learned by then, and 'fewknots evaluate "
-            f"{destination}' scores it.{again}"
+            f"Interrupted. {destination} contains the model as trained until then. To score it, "
+            f"run 'fewknots evaluate {destination}'.{again}"
         )
         raise typer.Exit(exit_code_of_interruption())
+    # converged_ does not tell: steps on some rows at a time are planned to end with the time
+    if max_time is not None and seconds > 0.8 * max_time:
+        say("Note: the fit used all its time (--max-time); with more, the model may be better.")
     if checkpoint is None:
         _remove_checkpoints(folder)
 
@@ -241,23 +253,26 @@ def _remove_checkpoints(folder: Path) -> None:
 
 
 def _summary(model: "TableModel", path: Path, seconds: float, interrupted: bool) -> dict[str, Any]:
+    from ..estimators.in_words import stored_rows
     from ..estimators.saved_model import contest_header
+    from .tasks import TASKS
 
     return {
         "model": str(path),
         "target": model.target,
+        "task": TASKS[model.labels.learns],
         "positive": model.positive,
-        "classes": list(model.labels.values),
+        "classes": list(getattr(model.labels, "values", ())),
         "rows": {"learned_from": model.n_rows, "held_out": model.about["hold_out"]["rows"]},
         "inputs": list(model.feature_names),
-        "kernel": " ".join(str(model.classifier.kernel_).split()),
-        "method": model.classifier.method_,
-        "contest": contest_header(model.classifier),
-        "stored_rows": stored_rows(model.classifier),
-        "holds": contents_in_words(model.classifier, model),
-        "points": len(model.classifier.posterior_.points),
-        "log_evidence": model.classifier.log_evidence_,
-        "converged": model.classifier.converged_,
+        "kernel": " ".join(str(model.estimator.kernel_).split()),
+        "method": model.estimator.method_,
+        "contest": contest_header(model.estimator),
+        "stored_rows": stored_rows(model.estimator),
+        "holds": contents_in_words(model.estimator, model),
+        "points": len(model.estimator.posterior_.points),
+        "log_evidence": model.estimator.log_evidence_,
+        "converged": model.estimator.converged_,
         "interrupted": interrupted,
         "seconds": seconds,
         "scores": model.about["hold_out"]["scores"],
@@ -273,20 +288,23 @@ def _kinds(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         name, equals, kind = text.rpartition("=")
         if not equals or kind not in KINDS:
-            raise typer.BadParameter(f"--column {text}: say NAME=KIND, with {', '.join(KINDS)}.")
+            raise typer.BadParameter(
+                f"--column {text}: use NAME=KIND; KIND is one of {', '.join(KINDS)}."
+            )
         chosen[name] = kind
     return chosen
 
 
 def _print(model: "TableModel", path: Path, seconds: float) -> None:
+    from ..estimators.in_words import method_in_words
+
     held_out = model.about["hold_out"]
     typer.echo(
-        f"{path}: {model.predicted} from {len(model.feature_names)} inputs of "
-        f"{len(model.recipe.columns)} columns, learned from {model.n_rows:,} rows in "
-        f"{seconds:.1f} s."
+        f"{path}: predicts {model.predicted} from {len(model.recipe.columns)} columns "
+        f"({len(model.feature_names)} inputs), trained on {model.n_rows:,} rows in {seconds:.1f} s."
     )
-    typer.echo(f"Method: {method_in_words(model.classifier)}.")
-    typer.echo(f"The file holds {contents_in_words(model.classifier, model)}")
+    typer.echo(f"Method: {method_in_words(model.estimator)}.")
+    typer.echo(f"The file contains {contents_in_words(model.estimator, model)}")
     if not held_out["scores"]:
         n = held_out["rows"]
         why = f"The {n:,} rows held out were not scored" if n else "No row was held out"
@@ -294,5 +312,5 @@ def _print(model: "TableModel", path: Path, seconds: float) -> None:
         return
     scored = held_out["scored"]
     some = "" if scored == held_out["rows"] else f"{scored:,} of the "
-    score_table(held_out["scores"], f"{some}{held_out['rows']:,} rows held out")
+    score_table(held_out["scores"], f"{some}{held_out['rows']:,} held-out rows")
     typer.echo(verdict(held_out["gain"], scored))

@@ -63,7 +63,7 @@ Separator = Annotated[
 Decimal = Annotated[
     str | None,
     typer.Option(
-        help="The decimal mark, . or , (or point, comma). By default recognised.",
+        help="The decimal mark: . or , (or the words point, comma). By default recognised.",
         show_default=False,
     ),
 ]
@@ -76,7 +76,7 @@ Encoding = Annotated[
 ]
 Strict = Annotated[
     bool,
-    typer.Option("--strict", help="Refuse files that have a row which cannot be scored."),
+    typer.Option("--strict", help="Stop with an error if a row cannot be scored."),
 ]
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON on standard output, for other programs.")
@@ -111,7 +111,7 @@ def load_table_model(path: Path) -> "TableModel":
     model = load(path)
     if not isinstance(model, TableModel):
         raise ModelFileError(
-            f"{path} was saved in Python and holds no recipe for the columns of a table. Use it in "
+            f"{path} was saved in Python and has no recipe for the columns of a table. Use it in "
             "Python with fewknots.load, or fit again with 'fewknots fit'."
         )
     return model
@@ -140,7 +140,7 @@ def training_files(model: "TableModel", path: Path) -> list[str]:
         paths_of(files)
     except (DataError, OSError) as error:
         raise DataError(
-            f"the rows that {path} was fitted to are not where they were ({error}) Give a file of "
+            f"the files that {path} was fitted to cannot be found ({error}) Give a file of "
             "labelled rows."
         ) from error
     return files

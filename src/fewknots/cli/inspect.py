@@ -19,12 +19,13 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
     Example: fewknots inspect flights.fewknots
     """
     check_model(model)
+    from ..estimators.in_words import method_in_words
     from ..loading import load
     from ..tables.model import TableModel
 
     loaded = load(model)
     table = loaded if isinstance(loaded, TableModel) else None
-    estimator = loaded if table is None else table.classifier
+    estimator = loaded if table is None else table.estimator
     facts = {"file": str(model), "bytes": Path(model).stat().st_size} | _facts(estimator)
     facts["holds"] = contents_in_words(estimator, table)
     if table is not None:
@@ -40,7 +41,9 @@ def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
 
 def _facts(estimator: Any) -> dict[str, Any]:
     """Facts that every fitted estimator has."""
+    from ..estimators.in_words import stored_rows
     from ..estimators.saved_model import contest_header
+    from ..report.number_evidence import likelihood_in_words
 
     facts = {
         "estimator": type(estimator).__name__,
@@ -56,8 +59,8 @@ def _facts(estimator: Any) -> dict[str, Any]:
     }
     if hasattr(estimator, "classes_"):
         likelihood = estimator._targets_header(lambda labels: None)["likelihood"]
-        facts |= {"likelihood": likelihood, "classes": estimator.classes_.tolist()}
-    return facts
+        return facts | {"likelihood": likelihood, "classes": estimator.classes_.tolist()}
+    return facts | {"likelihood": likelihood_in_words(estimator)}
 
 
 def _table_facts(model: "TableModel") -> dict[str, Any]:
@@ -113,67 +116,20 @@ def _plain(value: Any) -> Any:
     return Text(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
-def method_in_words(estimator: Any) -> str:
-    """Name of the method and, if several methods competed, by how much it won."""
-    method = estimator.method_
-    contest, gain = getattr(estimator, "contest_", None), getattr(estimator, "contest_gain_", None)
-    if contest is None:
-        return str(method)
-    others = " and ".join(name for name in contest if name != method)
-    if weights := getattr(estimator, "combination_", None):
-        method = " and ".join(f"{share:.0%} {name}" for name, share in weights.items())
-        others = "the better of the two alone"
-    if not others:
-        return f"{method}; the fit ended before another method could compete"
-    if gain is None:
-        return f"{method}; {others} could not be fitted to these rows"
-    low, high = gain["interval"]
-    unsure = ": these rows do not tell which is better" if low <= 0.0 <= high else ""
-    return (
-        f"{method}, which won against {others} by {gain['nlp']:.4f} nats a row on "
-        f"{gain['rows']:,} rows kept apart for that (95 % interval: {low:.4f} to {high:.4f}"
-        f"{unsure})"
-    )
-
-
 def contents_in_words(estimator: Any, table: "TableModel | None") -> str:
     """Which rows of the training table, or which parts of them, the file reveals."""
-    said = _points(estimator)
+    from ..estimators.in_words import points_in_words, stored_rows
+
+    said = points_in_words(estimator)
     if stored_rows(estimator):
         option = "store_rows=False" if table is None else "--no-rows"
         said += f" ({option} avoids this)"
     if table is not None and table.learned is not None:
         said += (
-            "; and a fingerprint of each row it learned from, by which it recognises such a "
-            "row when it is given"
+            "; and a fingerprint of each row it learned from, to recognise these rows in other "
+            "files"
         )
     recipe = estimator.recipe_ if table is None else table.recipe
     if recipe is not None and any(column.kind in ("text", "ordered") for column in recipe.columns):
         said += "; and the more frequent words of the text columns"
     return f"{said}."
-
-
-def stored_rows(estimator: Any) -> int | None:
-    """How many training rows the model holds unchanged; None if unknown."""
-    if estimator.stored_rows_ is None and estimator._method.stores_rows:
-        return len(estimator.posterior_.points)  # a file of an older version
-    return estimator.stored_rows_
-
-
-def _points(estimator: Any) -> str:
-    n, stored, method = len(estimator.posterior_.points), stored_rows(estimator), estimator._method
-    if method.looks_up_neighbours:
-        return (
-            f"{stored:,} rows of the table, as numbers, since method {method.name!r} looks its "
-            "neighbours up among them: who gets the file gets these rows"
-        )
-    if method.stores_rows:
-        return (
-            f"{n:,} rows of the table, as numbers, which hold the posterior of method "
-            f"{method.name!r}: who gets the file gets these rows"
-        )
-    if stored is None:
-        return f"{n:,} inducing points; whether some are rows of the table is not known"
-    if stored:
-        return f"{n:,} inducing points, {stored:,} of which are rows of the table, as numbers"
-    return f"{n:,} inducing points; none of them is a row of the table"

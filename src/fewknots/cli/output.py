@@ -23,6 +23,10 @@ SCORES = {
     "error": "error",
     "auc": "AUC",
     "ece": "calibration error",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "r2": "R²",
+    "coverage": "in 95 % intervals",
 }
 _MOST_SHOWN = 50
 _MOST_NAMED = 5
@@ -50,7 +54,7 @@ def score_table(
             table.add_column("95 % interval", justify="right")
     of_model = next(iter(scores.values()))
     for key, meaning in SCORES.items():
-        if key not in of_model:  # many classes have no AUC
+        if key not in of_model:  # many classes have no AUC, numbers have others
             continue
         cells = [_format_score(of_one.get(key)) for of_one in scores.values()]
         if intervals is not None:
@@ -60,21 +64,22 @@ def score_table(
 
 
 def verdict(gain: dict[str, Any], n_rows: int) -> str:
-    """One sentence: is the Gaussian process better than logistic regression, and how sure is that.
+    """One sentence: is the Gaussian process better than the linear model, and how sure is that.
 
-    gain : NLP of logistic regression minus NLP of the Gaussian process, with a 95 % interval.
+    gain : NLP of the linear model minus NLP of the Gaussian process, with a 95 % interval.
     """
+    linear = gain.get("over", "logistic regression")  # which is not in older files
     nlp, (low, high) = gain["nlp"], gain["interval"]
     sentence = (
         f"The Gaussian process's NLP is {abs(nlp):.4f} nats a row "
-        f"{'better' if nlp > 0 else 'worse'} than logistic regression's "
+        f"{'better' if nlp > 0 else 'worse'} than {linear}'s "
         f"(95 % interval of the gain: {low:.4f} to {high:.4f})"
     )
     if n_rows < _FEW_ROWS:
         return f"{sentence}, but {n_rows:,} rows are too few to tell which is better."
     if low <= 0.0 <= high:
         return f"{sentence}: these rows do not tell which is better."
-    return f"{sentence}." if nlp > 0 else f"{sentence}: for this table the simple model does."
+    return f"{sentence}." if nlp > 0 else f"{sentence}: for this table the simple model is better."
 
 
 def say_left_out(left_out: int, used: int, unseen: Mapping[str, int] | None = None) -> None:
@@ -133,7 +138,9 @@ def check_destination(path: Path) -> None:
 
 
 def _format_score(score: float | None) -> str:
-    return "-" if score is None else f"{score:.4f}"
+    if score is None:
+        return "-"
+    return f"{score:.4f}" if abs(score) < 1e4 else f"{score:,.1f}"
 
 
 class ColumnReport:

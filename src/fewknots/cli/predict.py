@@ -1,4 +1,4 @@
-"""`fewknots predict`: probabilities for the rows of files."""
+"""`fewknots predict`: probabilities, or numbers and intervals, for the rows of files."""
 
 import json
 import shutil
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..data.csv_dialect import CsvOptions
     from ..data.table_files import RawFiles
     from ..tables.model import TableModel, TableRows
+    from .predicted_columns import Columns
 
 WHY = "why_not_scored"
 
@@ -52,12 +53,18 @@ Keep = Annotated[
     ),
 ]
 
+Coverage = Annotated[
+    float,
+    typer.Option(help="For numbers: the probability of the predicted interval, below 1."),
+]
+
 
 def command(
     model: Model,
     sources: Sources,
     out: Out = None,
     keep: Keep = None,
+    coverage: Coverage = 0.95,
     strict: Strict = False,
     separator: Separator = None,
     decimal: Decimal = None,
@@ -65,12 +72,15 @@ def command(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Give each row the probability of every value of the target, and the most probable one.
+    """Give each row the probabilities of the classes, or a number with its interval.
 
-    Writes a column p_LABEL for each label, and prediction, the label of the largest. Takes the
-    columns that the model was fitted to, in any order and among any others. A row that cannot be
-    scored gets no probabilities, and the reason in the column why_not_scored. With --json and
-    without --out each row becomes a line of JSON.
+    For classes it writes a column p_LABEL with the probability of each label, and the column
+    prediction with the most probable label. For a number it writes four columns: prediction (the
+    mean), std (the standard deviation), and low and high, the ends of the interval that contains
+    the number with the probability --coverage. The files need the columns that the model was
+    fitted to, in any order; other columns do no harm. A row that cannot be scored gets no
+    prediction; the column why_not_scored gives the reason. With --json and without --out, each row
+    is written as a line of JSON.
 
     Example: fewknots predict flights.fewknots new.parquet --out scored.parquet
     """
@@ -83,6 +93,7 @@ def command(
     from ..data.table_paths import as_files
     from ..data.table_writer import check_ending, write_table
     from ..stopping import scratch_folder
+    from .predicted_columns import columns_of
 
     if out is not None:
         check_ending(out)
@@ -90,7 +101,8 @@ def command(
     fitted = load_table_model(model)
     with as_files(sources) as files, ReadingLine() as watch, scratch_folder() as scratch:
         source = RawFiles(files, options)
-        scorer = Scorer(fitted, _kept(fitted, source, keep), strict)
+        columns = columns_of(fitted, coverage)
+        scorer = Scorer(fitted, columns, _kept(columns.names, source, keep), strict)
         # Also standard output gets all rows or none: they are written to a scratch file first.
         path = out or Path(scratch, "predictions.csv")
         pieces = scorer.pieces(files, options, watch)
@@ -104,7 +116,7 @@ def command(
     if scorer.not_scored:
         say(
             f"Note: {scorer.not_scored:,} of {scorer.rows:,} rows could not be scored; the column "
-            f"{WHY} says why. The first: {scorer.first_reason}."
+            f"{WHY} gives the reason. The first: {scorer.first_reason}."
         )
     if out is None:
         return
@@ -116,10 +128,12 @@ def command(
 
 
 class Scorer:
-    """Computes the probabilities of rows, and counts rows that cannot be scored."""
+    """Computes the predictions for rows, and counts rows that cannot be scored."""
 
-    def __init__(self, model: "TableModel", kept: Sequence[str], strict: bool) -> None:
-        self._model, self._kept, self._strict = model, kept, strict
+    def __init__(
+        self, model: "TableModel", columns: "Columns", kept: Sequence[str], strict: bool
+    ) -> None:
+        self._model, self._columns, self._kept, self._strict = model, columns, kept, strict
         self.rows = self.not_scored = 0
         self.first_reason = ""
 
@@ -142,35 +156,29 @@ class Scorer:
         import numpy as np
         import pyarrow as pa
 
-        labels = self._model.labels.values
         n_rows = rows.whole.num_rows
-        probabilities = np.zeros((n_rows, len(labels)))
-        absent = np.zeros(n_rows, bool)
-        absent[list(rows.reasons)] = True
-        if len(rows.X):
-            probabilities[~absent] = self._model.classifier.predict_proba(rows.X)
-        for label, p in zip(labels, probabilities.T, strict=True):
-            columns[f"p_{label}"] = pa.array(np.ascontiguousarray(p), mask=absent)
-        likeliest = np.argmax(probabilities, axis=1)
-        columns["prediction"] = pa.array(labels).take(pa.array(likeliest, mask=absent))
+        scored = np.ones(n_rows, bool)
+        scored[list(rows.reasons)] = False
+        places = pa.array(np.cumsum(scored) - 1, mask=~scored)
+        for name, values in zip(self._columns.names, self._columns.of(rows.X), strict=True):
+            columns[name] = values.take(places)
         if not self._strict:
             reasons = [rows.reasons.get(row) for row in range(n_rows)] if rows.reasons else None
             columns[WHY] = pa.array(reasons or [None] * n_rows, pa.string())
         return pa.table(columns)
 
 
-def _kept(model: "TableModel", source: "RawFiles", keep: Sequence[str] | None) -> tuple[str, ...]:
+def _kept(own: Sequence[str], source: "RawFiles", keep: Sequence[str] | None) -> tuple[str, ...]:
     """The source's columns to write. A name that the predictions use is an error."""
     from ..exceptions import DataError
 
     kept = tuple(source.schema.names if keep is None else dict.fromkeys(keep))
     source.check_presence(kept)
-    own = [*(f"p_{label}" for label in model.labels.values), "prediction", WHY]
-    taken = [name for name in own if name in kept]
+    taken = [name for name in (*own, WHY) if name in kept]
     if taken:
         raise DataError(
-            f"{source.name} has a column {taken[0]!r} already, which is what the predictions are "
-            "called. Name the columns to write with --keep."
+            f"{source.name} already has a column {taken[0]!r}, a name that the predictions use. "
+            "Name the columns to write with --keep."
         )
     return kept
 

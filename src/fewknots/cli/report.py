@@ -70,14 +70,18 @@ def command(
     from ..report import write_report
 
     fitted = load_table_model(model)
-    X, y, raw = [], [], []
+    numbers = not fitted.labels.n_classes
+    X: list[np.ndarray] = []
+    y: list[Any] = []
+    raw: list[Any] = []
     places: list[tuple[Place, int]] = []
     count = 0
     reading = Reading(sources, all_rows, strict, separator, decimal, encoding)
     with ReadingLine() as watch, rows_to_score(fitted, model, reading, watch) as to_score:
         for rows in to_score.rows():
             X.append(rows.X)
-            y.append(fitted.classifier.classes_[rows.y])
+            assert rows.y is not None
+            y.append(rows.y if numbers else fitted.estimator.classes_[rows.y])
             raw.append(rows.raw)
             places.extend((rows.place, int(number)) for number in rows.numbers)
             count += len(rows.X)
@@ -88,7 +92,7 @@ def command(
     labels = np.concatenate(y)[:MOST_ROWS]
     write_report(
         destination,
-        fitted.classifier,
+        fitted.estimator,
         np.concatenate(X)[:MOST_ROWS],
         labels,
         feature_names=fitted.feature_names,
@@ -102,7 +106,7 @@ def command(
             "n_rows": fitted.n_rows,
             "model_file": model.name,
             "checked_on": _checked_on(to_score, len(labels)),
-            "holds": contents_in_words(fitted.classifier, fitted),
+            "holds": contents_in_words(fitted.estimator, fitted),
         },
         row_names=lambda rows: _names(places, rows),
     )
@@ -114,8 +118,8 @@ def command(
 
 
 def _title(model: "TableModel") -> str | None:
-    """What is predicted; None with more than two classes: the report then names the target."""
-    two = len(model.classifier.classes_) == 2
+    """What is predicted; None but with two classes: the report then names the target."""
+    two = model.labels.n_classes == 2
     return f"{model.target} = {model.positive}" if two else None
 
 

@@ -79,7 +79,7 @@ def _run(experiment: Experiment, quick: bool, out: Path | None, data: Path | Non
     except KeyboardInterrupt:
         typer.echo(
             f"\nStopped. {display.done} of {display.total or 'all'} cells are kept in {folder}; "
-            "the same command goes on from there.",
+            "run the same command to continue.",
             err=True,
         )
         raise typer.Exit(exit_code_of_interruption()) from None

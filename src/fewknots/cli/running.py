@@ -101,10 +101,20 @@ def run(app: typer.Typer, arguments: Sequence[str]) -> int:
         except KeyboardInterrupt:  # outside of any command
             return exit_code_of_interruption()
         except Exception as error:
+            if _is_from_ctrl_c(error):
+                say("fewknots: interrupted; no output was written.")
+                return exit_code_of_interruption()
             if debug:
                 traceback.print_exc()
             say(f"fewknots: {_sentence(error)}")
             return int(getattr(error, "exit_code", FAILED))
+
+
+def _is_from_ctrl_c(error: BaseException | None) -> bool:
+    """Whether Ctrl-C came while a compiled module was imported, which then fails."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
 
 
 def say(text: str) -> None:
@@ -120,7 +130,7 @@ def _sentence(error: Exception) -> str:
     if usage is not None:
         context = getattr(error, "ctx", None)
         command = "fewknots" if context is None else context.command_path
-        return f"{usage()} ('{command} --help' shows what there is.)"
+        return f"{usage()} ('{command} --help' shows the options.)"
     if isinstance(error, MemoryError):
         return "There is not enough memory for this."
     if isinstance(error, ModuleNotFoundError) and error.name is not None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..numerics.arrays import AnyArray
 from .blocks import row_slices
 
 _BITS = 30
@@ -122,7 +123,7 @@ class Standardiser:
         """To thirty bits: the same whatever order the rows were added up in."""
         return Standardiser(steady(self.mean), steady(self.scale))
 
-    def __call__(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+    def __call__(self, X: Float[AnyArray, "N D"]) -> Float[AnyArray, "N D"]:
         if not np.any(self.mean) and np.all(self.scale == 1.0):
             return X  # a large table need not be copied to stay as it is
         return (X - self.mean) / self.scale

@@ -177,6 +177,8 @@ def _columns(X: Any) -> Iterator[tuple[str, str, Any]]:
 
 def _kind(dtype: Any) -> str:
     name = str(dtype).lower()
+    if name == "str":  # pandas 3's guess for what is a column of objects in pandas 2
+        return OBJECTS
     return next((kind for start, kind in _KINDS.items() if name.startswith(start)), NUMBERS)
 
 

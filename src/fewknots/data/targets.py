@@ -29,6 +29,7 @@ from .tables import LARGEST_VALUE
 
 WHAT_CAN_BE = "Labels are texts, numbers, booleans or NumPy dates"
 LONGEST_LABEL = 100_000  # characters: all labels are in the header of every model file
+_ROUNDING = 1e-3  # by which the probabilities of a soft label may differ from 1 in total
 MOST_CLASSES = 1000  # each has a latent function of its own
 _PLAIN = (str, bool, int, float, np.bool_, np.integer, np.floating, np.datetime64, np.timedelta64)
 _KINDS: tuple[type, ...] = (str, bool, Real, np.datetime64, np.timedelta64)
@@ -168,6 +169,32 @@ def one_column(y: Any) -> Any:
     return np.asarray(y)[:, 0]
 
 
+def are_probabilities(y: Any) -> bool:
+    """Whether these targets are soft labels: columns of numbers, at least two."""
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    return len(shape) == 2 and shape[1] > 1
+
+
+def soft_labels(y: Any) -> tuple[Float[np.ndarray, "N C"], np.ndarray]:
+    """Probabilities of classes for each row, and the classes: names of columns, or 0, 1, ..."""
+    names = getattr(y, "columns", None)
+    try:
+        P = np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        P = np.full((1, 2), np.nan)
+    off = ~(np.all(P >= 0, axis=1) & (np.abs(P.sum(axis=1) - 1.0) <= _ROUNDING))
+    if off.any():
+        raise ValueError(
+            "y should be a 1d array of labels, or have a probability for each class in its "
+            f"columns, at least 0 and with the sum 1 in each row, which row {int(np.argmax(off))} "
+            "has not."
+        )
+    classes = np.arange(P.shape[1]) if names is None else np.asarray(list(names))
+    if len(np.unique(classes)) < len(classes) or list(classes) != sorted(classes):
+        raise ValueError("the columns of y, which name the classes, must be different and sorted.")
+    return P / P.sum(axis=1, keepdims=True), classes
+
+
 def _of_nullable(y: Any) -> np.ndarray:
     """Of a column whose values may be absent, if none is."""
     absent = np.asarray(y.isna(), bool)
@@ -226,7 +253,7 @@ def check_same_classes(classes: Any, known: np.ndarray) -> None:
     if classes is None:
         return
     labels = _sorted(classes)
-    if not np.array_equal(labels, known):
+    if not np.array_equal(labels, np.sort(known)):
         raise ValueError(
             f"classes is {listed(labels)}, but in the first call it was {listed(known)}."
         )
@@ -259,6 +286,33 @@ def found_classes(y: np.ndarray) -> Classes:
         raise ValueError(f"y holds 1 class ({shown(labels[0])}); two classes are needed to fit.")
     check_classes(labels)
     return Classes(labels, codes)
+
+
+def order_of(y: Any) -> np.ndarray | None:
+    """The categories of an ordered pandas column, from the lowest to the highest; else None."""
+    dtype: Any = getattr(y, "dtype", None)
+    return np.asarray(dtype.categories) if getattr(dtype, "ordered", False) else None
+
+
+def ranked(found: Classes, order: np.ndarray | None) -> Classes:
+    """The classes in this order, with codes to match; None: numbers by their size."""
+    if order is None:
+        check_has_order(found.labels)
+        return found
+    ranks = {label: rank for rank, label in enumerate(map(plain, order))}
+    rank_of_code = np.argsort([ranks[plain(label)] for label in found.labels])
+    new_code = np.argsort(rank_of_code)
+    return Classes(found.labels[rank_of_code], new_code[found.codes], found.given)
+
+
+def check_has_order(labels: np.ndarray) -> None:
+    """Texts say nothing of which is higher."""
+    if labels.dtype.kind in "OU":
+        raise ValueError(
+            f"likelihood='ordinal' needs the order of the classes, and y holds texts "
+            f"{listed(labels)}. Pass an ordered pandas column, "
+            "y.astype(pd.CategoricalDtype(['low', 'middle', 'high'], ordered=True)), or numbers."
+        )
 
 
 def listed(labels: np.ndarray) -> str:
@@ -357,7 +411,8 @@ class LabelCodes:
             raise DataError(
                 f"{place}: {self._target_name} is {shown(label)}, after {len(known):,} other "
                 f"labels ({_some(np.array(known))}): more than {MOST_CLASSES:,} classes. Is the "
-                "target a number? GPRegressor, in Python, learns numbers. If not, join classes."
+                "target a number? GPRegressor, or --task regression, learns numbers. If not, join "
+                "classes."
                 f"{place.note}"
             )
         else:

@@ -52,6 +52,12 @@ def read_table(path: Path) -> Contents:
 
 def read_mnist_odd_even(path: Path) -> Contents:
     """MNIST's pixels in [0, 1], and whether the digit is odd; MNIST's own split."""
+    found = read_mnist_digits(path)
+    return found._replace(y=found.y % 2, remark=f"{found.remark}; 1 is odd")
+
+
+def read_mnist_digits(path: Path) -> Contents:
+    """MNIST's pixels in [0, 1], and the digits; MNIST's own split."""
     keys = ("train_images", "train_labels", "test_images", "test_labels")
     arrays = _arrays(path, keys)
     train, train_digits, test, test_digits = (arrays[key] for key in keys)
@@ -64,9 +70,9 @@ def read_mnist_odd_even(path: Path) -> Contents:
     X = np.empty((n_rows, 784), np.float32)
     np.divide(train.reshape(-1, 784), np.float32(255.0), out=X[:n_train])
     np.divide(test.reshape(-1, 784), np.float32(255.0), out=X[n_train:])
-    y = np.concatenate([train_digits, test_digits]).astype(int) % 2
+    y = np.concatenate([train_digits, test_digits]).astype(int)
     split = Split(np.arange(n_train), np.arange(n_train, n_rows))
-    return Contents(X, y, numbered("pixel", 784), (split,), "MNIST's own split; 1 is odd")
+    return Contents(X, y, numbered("pixel", 784), (split,), "MNIST's own split")
 
 
 def _arrays(path: Path, needed: tuple[str, ...]) -> Arrays:

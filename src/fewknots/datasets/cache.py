@@ -181,4 +181,13 @@ def fetching() -> Iterator[None]:
         HTTPException,
         zlib.error,
     ) as error:
+        _close_answers(error)
         raise SourceError(f"{type(error).__name__}: {error}") from error
+
+
+def _close_answers(error: BaseException | None) -> None:
+    """An error of HTTP is also the answer that said so, and holds a connection."""
+    while error is not None:
+        if isinstance(error, HTTPError):
+            error.close()
+        error = error.__cause__ or error.__context__

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..exceptions import DatasetError
 from . import covertype, flights, generated, keel, nycflights, on_time, openml
-from .array_files import read_mnist_odd_even, read_table
+from .array_files import read_mnist_digits, read_mnist_odd_even, read_table
 from .dataset import Contents, DataFile, Dataset, SourceError
 from .sources import DatasetSource, Definition, Download, LocalFile, Package
 
@@ -83,6 +83,8 @@ def _catalogue() -> Iterator[tuple[str, CatalogueEntry]]:
     for name, (rows, inputs, sha256) in _IDA.items():
         yield name, _entry(name, DataFile(f"ida_{name}.npz", sha256, read_table), rows, inputs)
     yield "mnist_odd_even", _entry("mnist_odd_even", _MNIST, 70_000, 784)
+    digits = _MNIST._replace(read=read_mnist_digits)
+    yield "mnist_digits", _entry("mnist_digits", digits, 70_000, 784)
     yield "flights", _entry("flights", _FLIGHTS, 1_023_579, 8)
     for name, (rows, inputs, sha256) in _OTHERS.items():
         yield name, _entry(name, DataFile(f"{name}.npz", sha256, read_table), rows, inputs)
@@ -101,6 +103,12 @@ def load(name: str, folder: Path | str | None = None) -> Dataset:
 
     A DatasetError says that no source has it, and why and what to do; or that a file is damaged: in
     this case no other source is tried.
+
+    Examples
+    --------
+    >>> from fewknots import datasets
+    >>> datasets.load("banana").X.shape
+    (5300, 2)
     """
     entry = _known(name)
     tried = []
@@ -122,7 +130,14 @@ def load(name: str, folder: Path | str | None = None) -> Dataset:
 
 
 def available(name: str, folder: Path | str | None = None) -> str | None:
-    """Where `load` would find the data set on this machine; None if it would download it."""
+    """Where `load` would find the data set on this machine; None if it would download it.
+
+    Examples
+    --------
+    >>> from fewknots import datasets
+    >>> isinstance(datasets.available("banana"), str)
+    True
+    """
     places = (source.available_at() for source in _sources(_known(name), folder))
     return next((place for place in places if place is not None), None)
 

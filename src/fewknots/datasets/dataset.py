@@ -8,18 +8,33 @@ import numpy as np
 
 
 class Split(NamedTuple):
-    """Indices of the training rows and of the test rows."""
+    """Indices of the training rows and of the test rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fewknots.datasets import Split
+    >>> train, test = Split(train=np.arange(80), test=np.arange(80, 100))
+    >>> len(train)
+    80
+    """
 
     train: np.ndarray
     test: np.ndarray
 
 
 class Dataset(NamedTuple):
-    """Rows of two classes, and where they came from.
+    """Rows of two classes, or of ten digits, and where they came from.
 
-    `X` is N×D, float64 or, for the large sets, float32; `y` holds 0 and 1. `splits` is empty if
-    none are published. `source` is a text: file, package or server, checksum, and the origin of the
-    splits.
+    `X` is N×D, float64 or, for the large sets, float32; `y` holds 0 and 1, or digits. `splits` is
+    empty if none are published. `source` is a text: file, package or server, checksum, and the
+    origin of the splits.
+
+    Examples
+    --------
+    >>> from fewknots import datasets
+    >>> datasets.generate("waveform", 100, seed=1).name
+    'waveform'
     """
 
     name: str

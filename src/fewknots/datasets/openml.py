@@ -125,10 +125,12 @@ def _adult(data: "pd.DataFrame", target: "pd.Series", is_one: np.ndarray) -> Arr
     }
 
 
+_MNIST = OpenmlSet(
+    "mnist_784", 1, 70_000, 35_582, lambda digit: digit.astype(int).to_numpy() % 2 == 1, _mnist
+)
 SETS = {
-    "mnist_odd_even": OpenmlSet(
-        "mnist_784", 1, 70_000, 35_582, lambda digit: digit.astype(int).to_numpy() % 2 == 1, _mnist
-    ),
+    "mnist_odd_even": _MNIST,
+    "mnist_digits": _MNIST,
     "heart": OpenmlSet(
         "heart-statlog", 1, 270, 120, lambda word: (word == "present").to_numpy(), _of_ida("heart")
     ),

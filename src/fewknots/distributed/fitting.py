@@ -15,11 +15,11 @@ from distributed import Client, Future, futures_of
 
 from ..data.standardise import Standardiser, steady
 from ..data.tables import is_dask, is_dataframe
-from ..data.targets import class_factors
+from ..data.targets import class_factors, codes_of
 from ..exceptions import ClusterError, DataError
 from ..inference.sites import Rows
 from ..training.held_rows import Shape, rows_in_a_block
-from ..training.row_sources import Encode, Table, names_as_array
+from ..training.row_sources import Encode, RowsInMemory, Table, names_as_array
 from . import workers
 from .connection import Versions, check_workers, current_client, translate_errors
 from .rounds import ClusterSums
@@ -28,6 +28,7 @@ from .survey import Survey, joined
 from .whole_blocks import Holding, holdings
 
 _SHARES_PER_WORKER = 2  # so that a lost worker's rows can go to two others
+MOST_GATHERED = 2_000_000  # rows times inputs, of a table that one process fits sooner
 
 
 class Pieces(NamedTuple):
@@ -138,9 +139,31 @@ class RowsOnCluster:
         self.classes: np.ndarray | None = self.survey.classes
         self.feature_names = names_as_array(pieces.feature_names)
         totals = self.survey.class_totals
+        self._class_weight = class_weight
         self._factors = class_factors(class_weight, self.survey.classes, totals)
         self._moments = self.survey.moments(self._factors)
         self.extremes = np.array([self._moments.minimum, self._moments.maximum])
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a cluster is more than the table needs."""
+        return self.n_rows * self.n_features <= MOST_GATHERED
+
+    def gathered(self) -> RowsInMemory:
+        """All rows in this process, in the table's order: however it is cut, the same."""
+        with self._translating_errors():
+            shares = self.client.gather([group.loaded for group in self.groups])
+        self.groups = []
+        assert self.classes is not None
+        parts = sorted((part for share in shares for part in share), key=lambda part: part.number)
+        _, *columns = zip(*parts, strict=True)
+        X, labels, weights = map(np.concatenate, columns)
+        codes = codes_of(labels, self.classes)
+        # anew: totals that workers added up differ in the last digit from one cut to another
+        totals = np.bincount(codes, weights, minlength=len(self.classes))
+        factors = class_factors(self._class_weight, self.classes, totals)
+        names = self.feature_names
+        return RowsInMemory(X, codes, weights * factors[codes], names, self.classes)
 
     def spread(self) -> Standardiser:
         return Standardiser(self._moments.mean, self._moments.scale)

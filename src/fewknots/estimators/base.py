@@ -7,22 +7,23 @@ there.
 
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
-from .. import prediction
 from ..data.memory_columns import memory_table
-from ..data.sources import open_source
+from ..data.sources import Source, open_source
 from ..data.spool import Spool
 from ..data.tables import check_magnitude, check_names, is_table, only_numbers, with_numeric_columns
+from ..data.targets import are_probabilities
 from ..exceptions import InterruptedFitWarning, warn
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
@@ -33,19 +34,27 @@ from ..progress import Progress
 from ..stopping import TimeLimit, listening
 from ..tables.recipe import Recipe
 from ..tables.recipe.input_columns import InputColumns, learned_columns
+from ..training.full_batch import EvidenceGradient
 from ..training.row_sources import RowsInMemory, RowsOfStream
-from . import new_gaps, saved_model
+from . import new_gaps, notebook, saved_model
+from .latent import LatentPredictions
 
-try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn 1.8
+Estimator = TypeVar("Estimator", bound="GPEstimator")  # an estimator's own class
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """No callbacks."""
 
-    def with_callbacks(method):
-        """Nothing to set up or tear down."""
-        return method
+class CallbackSupportMixin:
+    """No callbacks, as in scikit-learn 1.8."""
+
+
+def with_callbacks(method: _Fit) -> _Fit:
+    """Nothing to set up or tear down."""
+    return method
+
+
+if not TYPE_CHECKING:  # it has no types, and `fit` would lose its own
+    with suppress(ImportError):
+        from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 
 Task = Callable[[Progress], bool]
@@ -56,7 +65,7 @@ _OF_SOME_FITS = (
 )
 
 
-class GPEstimator(CallbackSupportMixin, BaseEstimator):
+class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
     """Base of GPClassifier and GPRegressor."""
 
     _learns: ClassVar[str]  # "classes" or "numbers"
@@ -65,21 +74,40 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     _likelihood: Any
     _fitted: FittedModel
     classes_: np.ndarray
+    combination_: dict[str, float]
+    contest_: dict[str, float]
+    contest_gain_: dict[str, Any] | None
+    converged_: bool
+    evidence_gradient_: EvidenceGradient | None
+    evidence_is_bound_: bool
+    feature_names_in_: np.ndarray
+    history_: dict[str, np.ndarray]
+    inducing_points_: np.ndarray
     kernel_: Any
+    log_evidence_: float
     method_: str
+    n_evaluations_: int
+    n_features_in_: int
+    n_iter_: int
     posterior_: Any
     recipe_: Recipe | None
+    stored_rows_: int | None
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
 
+    def _html_repr(self) -> str:
+        """What a notebook shows: scikit-learn's diagram, and what was learned below it."""
+        diagram = super()._html_repr()
+        return diagram + notebook.shown(self) if hasattr(self, "_fitted") else diagram
+
     # --- fitting ------------------------------------------------------------------------------
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None):
+    def fit(self: Estimator, X: Any, y: Any, sample_weight: Any = None) -> Estimator:
         """Fit to rows X (array or table) with targets y.
 
         sample_weight : array of shape (n_rows,), optional
@@ -92,13 +120,13 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
 
     @with_callbacks
     def fit_stream(
-        self,
+        self: Estimator,
         source: Any,
         target: Any = None,
         *,
         features: Any = None,
         weight: Any = None,
-    ):
+    ) -> Estimator:
         """Fit to rows that are read from disk, or from a function, never all at once in memory.
 
         The rows are read once to check them, standardise them and copy them to a scratch file (in
@@ -116,22 +144,28 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         """
         task = begin_fit(self, None, None)
         named = target, features, weight
-        self._all_or_nothing(lambda context: self._fit_stream(source, named, context), task)
+        self._all_or_nothing(
+            lambda context: self._fit_stream(open_source(source, *named), context), task
+        )
         end_fit(self, None, None)
         return self
 
-    def _fit_stream(self, source: Any, named: tuple, context: FitContext) -> FittedModel:
+    def _fit_stream(
+        self, opened: Source, context: FitContext, encode: Callable[[Any], Any] | None = None
+    ) -> FittedModel:
+        """`encode`: of numbers, if it is not the likelihood's."""
         settings, warm = self._settings(), self._warm()
-        opened = open_source(source, *named)
         folder = Path(settings.checkpoint or tempfile.gettempdir())
         folder.mkdir(parents=True, exist_ok=True)
-        numbers = settings.targets == "numbers"
-        encode = settings.starting_likelihood(None).encoded if numbers else None
+        if settings.targets == "numbers" and encode is None:
+            encode = settings.starting_likelihood(None).encoded
         with Spool.written(opened, folder, encode=encode) as spool:
             rows = RowsOfStream(spool, settings.class_weight)
             return sequence.fit(settings, rows, context, warm)
 
-    def _all_or_nothing(self, fit: Callable[[FitContext], FittedModel], task: Task | None = None):
+    def _all_or_nothing(
+        self: Estimator, fit: Callable[[FitContext], FittedModel], task: Task | None = None
+    ) -> Estimator:
         """Whatever goes wrong, an estimator that was fitted before still works."""
         one_of("device", self.device, DEVICES)
         limit = self._time_limit()
@@ -165,7 +199,9 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
     ) -> FittedModel:
         settings, warm = self._settings(), self._warm()
         rows = self._rows_in_memory(settings, X, y, sample_weight, classes)
-        return sequence.fit(settings, rows, context, warm, compete=classes is None)
+        # the rows of a soft label belong together
+        compete = classes is None and not are_probabilities(y)
+        return sequence.fit(settings, rows, context, warm, compete)
 
     def _settings(self) -> FitSettings:
         """The arguments, checked."""
@@ -281,7 +317,7 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         if model.combination is not None:
             self.combination_ = model.combination
 
-    def _as_of(self, model: FittedModel) -> "GPEstimator":
+    def _as_of(self: Estimator, model: FittedModel) -> Estimator:
         """A copy of this estimator, in the midst of its fit, that holds what is found by now."""
         other = copy(self)
         other._take_in(model)
@@ -293,16 +329,6 @@ class GPEstimator(CallbackSupportMixin, BaseEstimator):
         return fitted_methods(self._learns)[self.method_]
 
     # --- using it -----------------------------------------------------------------------------
-
-    def predict_latent(
-        self, X: Any
-    ) -> tuple[Float[np.ndarray, "N ..."], Float[np.ndarray, "N ..."]]:
-        """Mean and variance of the latent function f at each row.
-
-        If the likelihood has several latent functions, with a column for each.
-        """
-        mean, variance = self._predicted(prediction.marginals, new_gaps.mixture_moments, X)
-        return (mean[0], variance[0]) if len(mean) == 1 else (mean.T, variance.T)
 
     def _predicted(
         self, predict: Callable[..., new_gaps.Predicted], combine: new_gaps.Combine, X: Any

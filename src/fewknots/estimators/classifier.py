@@ -1,16 +1,30 @@
 """GPClassifier: the scikit-learn face. No mathematics here, only conventions."""
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from .. import prediction
 from ..data.tables import is_dask
-from ..data.targets import found_classes, known_classes, label_column, row_weights
+from ..data.targets import (
+    are_probabilities,
+    check_has_order,
+    check_not_negative,
+    class_factors,
+    found_classes,
+    known_classes,
+    label_column,
+    order_of,
+    ranked,
+    row_weights,
+    soft_labels,
+)
 from ..exceptions import ModelFileError
 from ..export import to_onnx
 from ..extras import missing
@@ -18,8 +32,11 @@ from ..files.container import shown
 from ..files.header_values import decode_array
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
-from ..likelihoods import LINKS, Bernoulli, MultinomialProbit, Softmax
+from ..fitting.plan import may_be_gathered
+from ..kernels import Kernel
+from ..likelihoods import LINKS, Bernoulli, MultinomialProbit, Ordinal, Softmax
 from ..numerics.precision import on_device, resolve_dtype
+from ..progress import Progress, note
 from ..training.row_sources import RowsInMemory
 from . import new_gaps
 from .streaming import StreamingFits
@@ -44,6 +61,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     kernel : kernel, str, or list of them, default "auto"
         "auto": Matern32 + Linear + Constant, each parameter with a prior, so that few rows and many
         inputs do no harm; several starting lengthscales are tried (docs/choosing-a-method.md).
+        Among neighbours, Hyperbolic in place of Matern32, so that smoothness is learned.
         Or a kernel from `fewknots.kernels`, or names such as "matern32" or "matern32 + linear", or
         one of your own (docs/extending.md). `RBF(columns=["age", "income"])` looks at some inputs.
         It sees the inputs standardised (see `standardize`). Parameters given are where learning
@@ -54,12 +72,13 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     ard : bool, default True
         One lengthscale per input. False: one for all inputs, in every part of the kernel; a
         single part can choose for itself, as in `RBF(ard=False)`.
-    likelihood : {"auto", "probit", "logit", "softmax"}, default "auto"
+    likelihood : {"auto", "probit", "logit", "softmax", "ordinal"}, default "auto"
         How latent functions become probabilities. Two classes: "probit" or "logit" of one function.
         Any number: "softmax" of as many functions, whose expectations are computed exactly, not
         sampled; and for the mean field methods "probit", the largest of as many functions, each
         with unit normal noise. "auto": probit for two classes, softmax for more (mean field:
-        probit).
+        probit). "ordinal": classes in an order, by one function and learned cut points; y holds
+        numbers or is an ordered pandas column (method "sparse_kl" or "full_kl").
     method : str, default "auto"
         The inference method. Held by inducing points, O(NM²): "sparse_kl" (the paper's), "fitc_ep"
         (Generalized FITC), "sparse_mean_field", "two_stage", "ivm" (whose points are rows). Held by
@@ -71,6 +90,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         sparse_kl for streams and Dask collections. The softmax takes "sparse_kl", "full_kl",
         "laplace" and "local", and "auto" means the same for it.
     method_options : dict or None, default None
+        "sparse_kl": {"bound": "standard" or "tight"}, the paper's bound or one that is closer to
+        the evidence (docs/choosing-a-method.md), which training in rounds does not know.
         "ep", "fitc_ep": {"sweeps": "parallel" or "sequential"}. "mean_field",
         "sparse_mean_field": {"predictor": "gaussian" or "monte_carlo"}. "ivm": {"revisits": bool}.
         "local": {"inference": "laplace", "kl" or "ep"}, the method in each neighbourhood.
@@ -81,40 +102,42 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         if the kernel is "auto".
     inducing_points : array of shape (M, n_features), default None
         Where the inducing points start, in the units of X (as `inducing_points_`); overrides
-        `n_inducing`.
+        `n_inducing`. With learn_inducing=False they stay there.
     inducing_init : {"kmeans", "greedy", "random"}, default "kmeans"
         How to choose them otherwise: cluster centres, rows of greatest conditional variance, or
         rows at random.
     n_neighbors : int or "auto", default "auto"
         For "local": how many rows a neighbourhood has. "auto" is 48 on a CPU and 96 on a GPU. Time
-        grows with the square of it, and at last with the cube.
+        grows with the square of this number, and for large neighbourhoods with its cube.
     learn_kernel, learn_inducing : bool, default True
         Whether kernel parameters and inducing points move. With both False only q(u) is fitted.
     store_rows : bool, default True
         Whether the fitted model, and so its file, may hold rows of X as they are. "local", "ivm"
         and the methods held by all rows do, and inducing points can be rows. False: "auto" chooses
-        among the others, naming one of these is an error, and inducing points set out beside rows,
-        never on one. (They still lie among the rows, and some close to one.)
+        among the others, naming one of these is an error, and inducing points start beside rows,
+        never exactly on one. (They still lie among the rows, and some close to one.)
     optimizer : str, default "auto"
         "collapsed" (what "auto" means): the method's own solver inside, for q(u) natural gradients,
         and L-BFGS-B for kernel and inducing points outside. "lbfgs": L-BFGS-B over everything at
         once, as in the paper, for "sparse_kl"; slower. "scg": scaled conjugate gradients outside
         ("auto" for the mean field methods). By minibatches, for "sparse_kl": "natural_gradient"
         for q(u) and Adam for the rest ("auto" above 2000 rows); "adam" or "adadelta" for
-        everything, slower and there to compare with ("adadelta" with batches of ten is the
-        paper's). "rounds": as "collapsed", with few looks at all rows and no memory of any row in
-        between, for rows on a cluster ("auto" for Dask collections); in memory there to compare.
+        everything, slower, for comparison ("adadelta" with batches of ten is the paper's).
+        "rounds": as "collapsed", but it reads all rows only a few times and keeps nothing of a row
+        in between; for rows on a cluster ("auto" for Dask collections of more than two million
+        numbers), in memory for comparison.
     batch_size : int or "auto", default "auto"
-        Rows a step of minibatch training sees.
+        Rows a step of minibatch training sees. It does not choose minibatches by itself: up to 2000
+        rows in memory `optimizer` must name one of theirs.
     max_iter : int or None, default None
         Most iterations of the outer optimizer; None: 1000. By minibatches the number of steps;
         None: three passes over the rows on a CPU, at least 400 steps, twenty passes on a GPU, at
         least 2000 steps, and at most 20,000, or as many as `max_time` allows.
     max_time : float or None, default None
         Seconds that a fit may take, from the call on: choosing inducing points, compiling,
-        training, the last scores and, with method="auto", both methods. By minibatches the rates
-        fall in time for that. A piece of work that is begun is finished: about a second's, or the
-        compiling of a program; and there is always a first step.
+        training, the last scores and, with method="auto", both methods. With minibatches the
+        learning rates fall accordingly. A step that has begun is finished: that takes about a
+        second, or as long as compiling a program. At least one step is done.
     tol : float, default 1e-5
         Stop when ten iterations raise the bound by less than this many nats per row. By
         minibatches: when a thousand steps, or a pass over the rows, gain no more than that or the
@@ -124,11 +147,11 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         negative log probability (NLP) on it is in `history_` and in progress, and training stops
         when it no longer falls.
     checkpoint : path or None, default None
-        Minibatches: a folder in which to keep the run as it goes. It costs at most a twentieth of
+        Minibatches: the folder where the state of the run is saved. It costs at most a twentieth of
         the time.
     resume : bool, default False
-        Go on from the last good checkpoint there, if any. The model is the one that an
-        uninterrupted run gives, bit for bit.
+        Continue from the newest valid checkpoint in that folder, if there is one. The model is the
+        same, bit for bit, as that of an uninterrupted run.
     warm_start : bool, default False
         A second `fit` begins with what the first one learned: standardising, kernel, inducing
         points, and by minibatches the posterior.
@@ -158,24 +181,25 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         1 shows progress, on a terminal or in a notebook.
     callback : callable or None, default None
         Called after each iteration (by minibatches: each few hundred) with a `fewknots.Progress`,
-        whose `model()` is the classifier as it is then; if it returns True, the fit stops there.
+        whose `model()` is the classifier at that moment. If it returns True, the fit stops.
         scikit-learn's `set_callbacks` works too where it exists.
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,), sorted
+    classes_ : array of shape (n_classes,), sorted; with likelihood="ordinal" in their order
     n_features_in_ : int
     feature_names_in_ : array of str, if X had column names
     kernel_ : kernel with its learned parameters, in units of the standardised inputs
     recipe_ : how the columns of a table became numbers, and `recipe_.feature_names` which; None if
         they were numbers without gaps
     inducing_points_ : array of shape (M, n_features), in the units of X; for methods without
-        inducing points the rows that hold the posterior; not there for "local", which holds all.
+        inducing points the rows that hold the posterior; "local", which holds all rows, has none.
         With a recipe a column for each of its inputs: a level of a category goes from 0 to 1
     method_ : str, the method used; "combined" for an average of two
     combination_ : dict, if `method_` is "combined": the weight of each method's latent function;
         `kernel_` and `log_evidence_` are those of the heavier one
-    posterior_ : the belief about the latent function
+    posterior_ : the belief about the latent function; q(u), its mean and covariance at the inducing
+        points, is `predict_latent(inducing_points_, return_cov=True)`, but for the jitter
     log_evidence_ : float, the log evidence as the method gives it; for "local" the leave-one-out
         log predictive probability, summed over the rows (above 4096 from as many of them);
         always without the priors that kernel parameters may have
@@ -184,7 +208,8 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         `.inducing_points` for every coordinate, in the units of X (not kept by `save`); None after
         minibatches
     n_iter_, n_evaluations_ : int, iterations (at least 1) and evaluations of the outer optimizer
-    converged_ : bool
+    converged_ : bool, whether training came to its end: in full batch before max_iter; by
+        minibatches True once the planned steps are done, wherever the bound then is
     contest_ : dict, if methods competed: the negative log probability (NLP) of the rows that were
         held out, by method; infinite for one that could not be fitted
     contest_gain_ : dict, if methods competed: by how much the winner's NLP is lower ("nlp"), a 95 %
@@ -205,38 +230,38 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     def __init__(
         self,
-        kernel="auto",
+        kernel: Kernel | str | Sequence[Kernel | str] = "auto",
         *,
-        ard=True,
-        likelihood="auto",
-        method="auto",
-        method_options=None,
-        n_inducing="auto",
-        inducing_points=None,
-        inducing_init="kmeans",
-        n_neighbors="auto",
-        learn_kernel=True,
-        learn_inducing=True,
-        store_rows=True,
-        optimizer="auto",
-        batch_size="auto",
-        max_time=None,
-        max_iter=None,
-        tol=1e-5,
-        validation_fraction=None,
-        checkpoint=None,
-        resume=False,
-        warm_start=False,
-        standardize=True,
-        warp="auto",
-        class_weight=None,
-        jitter=None,
-        dtype=None,
-        device="auto",
-        random_state=None,
-        verbose=0,
-        callback=None,
-    ):
+        ard: bool = True,
+        likelihood: str = "auto",
+        method: str = "auto",
+        method_options: Mapping[str, Any] | None = None,
+        n_inducing: int | str = "auto",
+        inducing_points: ArrayLike | None = None,
+        inducing_init: str = "kmeans",
+        n_neighbors: int | str = "auto",
+        learn_kernel: bool = True,
+        learn_inducing: bool = True,
+        store_rows: bool = True,
+        optimizer: str = "auto",
+        batch_size: int | str = "auto",
+        max_time: float | None = None,
+        max_iter: int | None = None,
+        tol: float = 1e-5,
+        validation_fraction: float | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
+        warm_start: bool = False,
+        standardize: bool = True,
+        warp: str | None = "auto",
+        class_weight: Mapping[Any, float] | str | None = None,
+        jitter: float | None = None,
+        dtype: DTypeLike | None = None,
+        device: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> None:
         self.kernel = kernel
         self.ard = ard
         self.likelihood = likelihood
@@ -292,14 +317,44 @@ class GPClassifier(ClassifierMixin, StreamingFits):
             device=settings.device,
             checkpoint=settings.checkpoint,
         ) as rows:
-            return sequence.fit(settings, rows, context, warm)
+            if not (rows.is_small and may_be_gathered(settings)):
+                return sequence.fit(settings, rows, context, warm)
+            if settings.likelihood == "ordinal" and rows.classes is not None:
+                check_has_order(rows.classes)
+            if settings.verbose:
+                note(f"{rows.n_rows:,} rows are few for a cluster: they are fitted in this process")
+            gathered = rows.gathered()
+        return sequence.fit(settings, gathered, context, warm)
 
     def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):
+        if are_probabilities(y):
+            return self._soft_rows(settings, X, y, sample_weight, classes, reset)
+        order = order_of(y)
         X, y, columns = self._checked(X, label_column(y), reset)
         found = found_classes(y) if classes is None else known_classes(y, classes)
+        if settings.likelihood == "ordinal":
+            found = ranked(found, order if classes is None else np.asarray(classes))
         weights = row_weights(sample_weight, settings.class_weight, X, found)
         names = self._names if columns is None else columns.feature_names
         return RowsInMemory(X, found.codes, weights, names, found.labels, columns=columns)
+
+    def _soft_rows(self, settings, X, y, sample_weight, classes, reset) -> RowsInMemory:
+        """A row for each class that a soft label gives a probability to, which is its weight."""
+        if classes is not None or settings.method == "local" or settings.likelihood == "ordinal":
+            raise ValueError(
+                "soft labels (a probability for each class in the columns of y) are for fit, and "
+                "neither for method='local' nor for likelihood='ordinal'. Use method='auto'."
+            )
+        P, labels = soft_labels(y)
+        X, _, columns = self._checked(X, P[:, 0], reset)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        check_not_negative(weights)
+        rows, codes = np.nonzero(P)
+        weights = weights[rows] * P[rows, codes]
+        totals = np.bincount(codes, weights, minlength=len(labels))
+        weights = weights * class_factors(settings.class_weight, labels, totals)[codes]
+        names = self._names if columns is None else columns.feature_names
+        return RowsInMemory(X[rows], codes, weights, names, labels, columns=columns)
 
     # --- prediction ---------------------------------------------------------------------------
 
@@ -331,7 +386,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         if is_dask(X):
             return self._lazily("decision_function", X)
         check_is_fitted(self)
-        if self._likelihood.n_latent > 1:
+        if self._likelihood.n_latent > 1 or len(self.classes_) > 2:
             log_p = self.predict_log_proba(X)
             return log_p if len(self.classes_) > 2 else log_p[:, 1] - log_p[:, 0]
         rows = self._rows(X)
@@ -362,13 +417,16 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         Input "X" (rows, features), or an input for each column of a table that was not of numbers
         alone; outputs "probabilities" (rows, classes) and "label". docs/serving.md shows a server.
         Probabilities agree with `predict_proba` to 1e-5, with dtype="float64" to 1e-10. Needs onnx,
-        the extra `onnx`: `pip install '.[onnx]'` in the checkout.
+        the extra `onnx`: `pip install 'fewknots[onnx]'`.
         """
         check_is_fitted(self)
         to_onnx(self, path, dtype=dtype, recipe=self.recipe_)
 
     def _targets_header(self, encode_array) -> dict[str, Any]:
         likelihood = self._likelihood
+        if isinstance(likelihood, Ordinal):
+            odds = encode_array(np.asarray(likelihood.odds, np.float64))
+            return {"likelihood": "ordinal", "classes": encode_array(self.classes_), "odds": odds}
         probit = isinstance(likelihood, MultinomialProbit)
         several = "probit" if probit else "softmax"
         name = likelihood.link if isinstance(likelihood, Bernoulli) else several
@@ -377,10 +435,17 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     @staticmethod
     def _restored_targets(header: dict[str, Any], dtype: np.dtype, known: Any) -> dict[str, Any]:
         name, classes = header["likelihood"], decode_array(header["classes"])
-        if name not in (*LINKS, "softmax"):
+        if name not in (*LINKS, "softmax", "ordinal"):
             raise ModelFileError(f"unknown likelihood {shown(name)}.")
         if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) != len(classes):
             raise ModelFileError("its classes are not two or more different labels.")
+        if name == "ordinal":
+            odds = decode_array(header["odds"])
+            right = odds.dtype.kind == "f" and odds.shape == (len(classes) - 1,)
+            if not (right and np.all((odds > 0) & np.isfinite(odds))):
+                raise ModelFileError("its odds are not one positive number less than classes.")
+            likelihood = Ordinal(len(classes), odds.astype(dtype))
+            return {"likelihood": likelihood, "classes": classes}
         if name == "softmax":
             return {"likelihood": Softmax(len(classes)), "classes": classes}
         if name == "probit" and len(classes) > 2:

@@ -1,26 +1,37 @@
 """GPRegressor: the Gaussian limiting cases, and other likelihoods of numbers."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_array, check_is_fitted
 
 from .. import prediction
 from ..data.row_checks import check_finite
-from ..data.tables import LARGEST_VALUE
+from ..data.tables import LARGEST_VALUE, is_dask
 from ..data.targets import check_not_negative, one_column, shown
 from ..exceptions import ModelFileError
 from ..files.container import shown as quoted
 from ..files.header_values import KnownClasses, decode_likelihood, encode_likelihood, value_of
-from ..fitting.job import FittedModel
-from ..likelihoods import Gaussian
+from ..fitting import sequence
+from ..fitting.job import FitContext, FittedModel
+from ..fitting.plan import NOT_ON_CLUSTERS
+from ..fitting.settings import number
+from ..kernels import Kernel
+from ..likelihoods import Gaussian, Likelihood
+from ..number_scoring import Seen
+from ..progress import Progress
 from ..training.row_sources import RowsInMemory
+from . import exposure as exposed
 from . import new_gaps
-from .base import GPEstimator
+from .base import GPEstimator, begin_fit, end_fit, with_callbacks
 
 
 class GPRegressor(RegressorMixin, GPEstimator):
@@ -31,19 +42,29 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     Parameters
     ----------
-    kernel, ard, n_inducing, inducing_points, inducing_init, learn_kernel, learn_inducing,
-    store_rows, optimizer, batch_size, max_iter, max_time, tol, validation_fraction, checkpoint,
-    resume, warp, jitter, dtype, device, random_state, verbose, callback :
+    kernel, ard, n_neighbors, n_inducing, inducing_points, inducing_init, learn_kernel,
+    learn_inducing, store_rows, optimizer, batch_size, max_iter, max_time, tol,
+    validation_fraction, checkpoint, resume, warp, jitter, dtype, device, random_state, verbose,
+    callback :
         as in `GPClassifier`, the kernel "auto" too. Minibatches and `fit_stream` are for
         "sparse_kl".
-    likelihood : "gaussian" or a `fewknots.likelihoods.Likelihood` of numbers, default "gaussian"
-        How y follows from the latent function; docs/extending.md shows how to write one.
-    method : {"auto", "exact", "titsias", "svi", "full_kl", "sparse_kl"}, default "auto"
+    likelihood : str or a `fewknots.likelihoods.Likelihood` of numbers, default "gaussian"
+        How y follows from the latent function: "gaussian", "student_t", "laplace",
+        "heteroscedastic", "poisson", "negative_binomial", "gamma" or "beta"; docs/likelihoods.md
+        says which when, docs/extending.md how to write one of your own.
+    method : {"auto", "exact", "titsias", "svi", "full_kl", "sparse_kl", "local"}, default "auto"
         "exact": the whole Gaussian process, O(N³). "titsias": the variational bound held by
         inducing points, O(NM²) (eq. titsias). "svi": the same bound with q(u) searched for instead
-        of solved (eq. svigp). "full_kl", "sparse_kl": as in `GPClassifier`, for any likelihood.
+        of solved (eq. svigp). "full_kl", "sparse_kl": as in `GPClassifier`, for any likelihood
+        ("full_kl" not for "student_t" and "beta"). "local": a Gaussian process among the neighbours
+        of every row, for Gaussian noise, "poisson", "negative_binomial" and "gamma".
         "auto": exact (or full_kl) up to 1000 rows unless inducing points are asked for or
-        store_rows=False, else titsias (or sparse_kl); sparse_kl by minibatches and for streams.
+        store_rows=False, else titsias (or sparse_kl). Above 2000 rows in memory sparse_kl, by
+        minibatches, and local are both fitted, if the likelihood is for both, and the better one
+        stays, or an average, as in `GPClassifier`. sparse_kl for streams.
+    method_options : dict or None, default None
+        {"bound": "tight"} for "titsias", "svi" and "sparse_kl": a bound closer to the evidence
+        (docs/choosing-a-method.md).
     noise : float or None, default None
         The noise variance to start from, in the units of y²; None: a tenth of the variance of y.
     learn_noise : bool, default True
@@ -57,10 +78,10 @@ class GPRegressor(RegressorMixin, GPEstimator):
     ----------
     likelihood_ : the likelihood with its learned parameters, in the units of y
     noise_ : float, the learned noise variance, in the units of y², if the noise is Gaussian
-    kernel_, posterior_, log_evidence_, evidence_is_bound_, evidence_gradient_, n_iter_,
-    converged_, history_, stored_rows_, n_features_in_, feature_names_in_, recipe_ : as in
-        `GPClassifier`.
-    inducing_points_ : for "titsias" and "svi"
+    contest_, contest_gain_, combination_, kernel_, posterior_, log_evidence_,
+    evidence_is_bound_, evidence_gradient_, n_iter_, converged_, history_, stored_rows_,
+    n_features_in_, feature_names_in_, recipe_ : as in `GPClassifier`.
+    inducing_points_ : but for "local"
     method_ : str, what "auto" chose
 
     Examples
@@ -76,42 +97,46 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def __init__(
         self,
-        kernel="auto",
+        kernel: Kernel | str | Sequence[Kernel | str] = "auto",
         *,
-        ard=True,
-        likelihood="gaussian",
-        method="auto",
-        noise=None,
-        learn_noise=True,
-        n_inducing="auto",
-        inducing_points=None,
-        inducing_init="kmeans",
-        learn_kernel=True,
-        learn_inducing=True,
-        store_rows=True,
-        optimizer="auto",
-        batch_size="auto",
-        max_iter=None,
-        max_time=None,
-        tol=1e-5,
-        validation_fraction=None,
-        checkpoint=None,
-        resume=False,
-        standardize=True,
-        warp="auto",
-        jitter=None,
-        dtype=None,
-        device="auto",
-        random_state=None,
-        verbose=0,
-        callback=None,
-    ):
+        ard: bool = True,
+        likelihood: str | Likelihood = "gaussian",
+        method: str = "auto",
+        method_options: dict[str, Any] | None = None,
+        noise: float | None = None,
+        learn_noise: bool = True,
+        n_neighbors: int | str = "auto",
+        n_inducing: int | str = "auto",
+        inducing_points: ArrayLike | None = None,
+        inducing_init: str = "kmeans",
+        learn_kernel: bool = True,
+        learn_inducing: bool = True,
+        store_rows: bool = True,
+        optimizer: str = "auto",
+        batch_size: int | str = "auto",
+        max_iter: int | None = None,
+        max_time: float | None = None,
+        tol: float = 1e-5,
+        validation_fraction: float | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
+        standardize: bool = True,
+        warp: str | None = "auto",
+        jitter: float | None = None,
+        dtype: DTypeLike | None = None,
+        device: str = "auto",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        callback: Callable[[Progress], object] | None = None,
+    ) -> None:
         self.kernel = kernel
         self.ard = ard
         self.likelihood = likelihood
         self.method = method
+        self.method_options = method_options
         self.noise = noise
         self.learn_noise = learn_noise
+        self.n_neighbors = n_neighbors
         self.n_inducing = n_inducing
         self.inducing_points = inducing_points
         self.inducing_init = inducing_init
@@ -135,7 +160,79 @@ class GPRegressor(RegressorMixin, GPEstimator):
         self.verbose = verbose
         self.callback = callback
 
+    likelihood_: Likelihood
+    noise_: float
+
     _learns = "numbers"
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> "GPRegressor":
+        """Fit to rows X (array or table) with targets y.
+
+        sample_weight : array of shape (n_rows,), optional
+            Multiplies each row's log likelihood; a weight of 2 equals the row given twice.
+        exposure : array of shape (n_rows,), optional
+            For likelihood="poisson": for how long, or over how much, each row was counted. Its
+            rate is multiplied by it.
+        """
+        task = begin_fit(self, X, y)
+
+        def fit(context: FitContext) -> FittedModel:
+            if exposure is None:
+                return self._fit(X, y, sample_weight, context)
+            return self._fit_rates(X, y, sample_weight, exposure, context)
+
+        self._all_or_nothing(fit, task)
+        end_fit(self, X, y)
+        return self
+
+    @with_callbacks
+    def fit_stream(
+        self,
+        source: Any,
+        target: Any = None,
+        *,
+        features: Any = None,
+        weight: Any = None,
+        exposure: Any = None,
+    ) -> "GPRegressor":
+        """Fit to rows that are read from disk, as `GPClassifier.fit_stream` does.
+
+        source, target, features, weight : as there.
+        exposure : name of the column with each row's exposure, as in `fit`.
+        """
+        if exposure is None:
+            return super().fit_stream(source, target, features=features, weight=weight)
+        task = begin_fit(self, None, None)
+
+        def fit(context: FitContext) -> FittedModel:
+            exposed.check_has_exposure(self._settings().starting_likelihood(None), learned=True)
+            rates = exposed.SourceOfRates.opened(source, target, features, weight, exposure)
+            model = self._fit_stream(rates, context, encode=np.asarray)
+            return replace(model, evidence=model.evidence + rates.constant)
+
+        self._all_or_nothing(fit, task)
+        end_fit(self, None, None)
+        return self
+
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, context: FitContext, classes: Any = None
+    ) -> FittedModel:
+        if is_dask(X):
+            raise TypeError(NOT_ON_CLUSTERS)
+        return super()._fit(X, y, sample_weight, context, classes)
+
+    def _fit_rates(
+        self, X: Any, y: Any, sample_weight: Any, exposure: Any, context: FitContext
+    ) -> FittedModel:
+        settings = self._settings()
+        exposed.check_has_exposure(settings.starting_likelihood(None), learned=True)
+        rows = self._rows_in_memory(settings, X, y, sample_weight)
+        e = exposed.checked(exposure, rows.n_rows)
+        rates = rows._replace(y=rows.y / e, weights=rows.weights * e)
+        model = sequence.fit(settings, rates, context)
+        constant = exposed.constant(rows.y, rows.weights, e)
+        return replace(model, evidence=model.evidence + constant)
 
     def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):
         X, y, columns = self._checked(X, one_column(y), reset)
@@ -165,23 +262,63 @@ class GPRegressor(RegressorMixin, GPEstimator):
             self.noise_ = float(self._likelihood.noise) * self._target_scale**2
 
     def predict(
-        self, X: Any, return_std: bool = False
-    ) -> Float[np.ndarray, " N"] | tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        self, X: Any, return_std: bool = False, return_cov: bool = False, exposure: Any = None
+    ) -> Any:
         """The mean of y at each row, and with `return_std` its standard deviation, noise included.
 
-        `predict_latent` gives mean and variance of the function without the noise.
+        exposure : one number for each row that its rate is multiplied by, as in `fit`; None: 1.
+
+        With `return_cov` the covariance of y between rows, of shape (N, N), noise on its diagonal;
+        for Gaussian noise. `predict_latent` gives mean and variance, or covariance, of the function
+        without the noise.
         """
         check_is_fitted(self)
-        of_rows = partial(prediction.moments, self._likelihood)
-        mean, variance = self._predicted(of_rows, new_gaps.mixture_moments, X)
+        if is_dask(X):
+            raise TypeError(NOT_ON_CLUSTERS)
+        if return_cov:
+            if return_std or exposure is not None:
+                raise ValueError("ask for return_cov without return_std and exposure.")
+            return self._predicted_together(X)
+        if exposure is None:
+            of_rows = partial(prediction.moments, self._likelihood)
+            mean, variance = self._predicted(of_rows, new_gaps.mixture_moments, X)
+        else:
+            mean, variance = prediction.moments_of(self._likelihood, *self._latent(X, exposure))
         mean, variance = self._in_units_of_y(mean, variance)
         return (mean, np.sqrt(variance)) if return_std else mean
 
-    def predict_quantiles(self, X: Any, levels: Any = (0.025, 0.5, 0.975)) -> Any:
+    def _predicted_together(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        if not isinstance(self._likelihood, Gaussian):
+            raise ValueError(
+                f"return_cov is for Gaussian noise, and the likelihood is {self._likelihood!r}. "
+                "predict_latent(X, return_cov=True) gives the covariance of the latent function, "
+                "sample_y joint samples of y."
+            )
+        mean, covariance = self.predict_latent(X, return_cov=True)
+        covariance[np.diag_indices(len(covariance))] += self.noise_
+        return mean, covariance
+
+    def sample_y(
+        self, X: Any, n_samples: int = 1, random_state: Any = 0
+    ) -> Float[np.ndarray, "N n"]:
+        """Samples of y at all rows together, noise included, of shape (N, n_samples).
+
+        `sample_latent` is without the noise.
+        """
+        random, f = self._samples(X, n_samples, random_state)
+        y = np.stack([np.asarray(self._likelihood.sampled(random, one)) for one in f], axis=1)
+        return y * self._target_scale + self._target_mean
+
+    def predict_quantiles(
+        self, X: Any, levels: Any = (0.025, 0.5, 0.975), exposure: Any = None
+    ) -> Any:
         """The values that y stays below with these probabilities: a column for each level."""
         levels = np.asarray(levels, np.float64)
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"levels must be probabilities between 0 and 1, got {levels}.")
+        if exposure is not None:
+            latent = self._latent(X, exposure)
+            return prediction.quantiles_of(levels, self._likelihood, *latent).T
         rows = self._rows(X)
         finer = new_gaps.QUANTILES if new_gaps.have_gaps(rows) else ()
         of_rows = partial(self._quantiles, np.append(levels, finer))
@@ -191,15 +328,86 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def _quantiles(self, levels, posterior, standardiser, rows) -> tuple[np.ndarray]:
         return (prediction.quantiles(levels, self._likelihood, posterior, standardiser, rows),)
 
-    def predict_latent(self, X: Any) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
-        """Mean and variance of the function without noise at each row, in the units of y."""
-        return self._in_units_of_y(*super().predict_latent(X))
+    def predict_interval(
+        self, X: Any, coverage: Any = 0.95, exposure: Any = None
+    ) -> Float[np.ndarray, "N 2"]:
+        """Lower and upper end of the interval that holds y with this probability.
+
+        As much probability is below it as above, but for counts, whose ends are whole numbers.
+        """
+        number("coverage", coverage, positive=True)
+        if coverage >= 1:
+            raise ValueError(f"coverage must be below 1, got {coverage!r}.")
+        ends = 0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage
+        return self.predict_quantiles(X, ends, exposure)
+
+    def predict_log_density(self, X: Any, y: Any, exposure: Any = None) -> Float[np.ndarray, " N"]:
+        """Log p(y_n | x_n) at new rows, noise included: of counts the log probability.
+
+        Its mean is the score by which likelihoods compare. Where X has a gap that is new to the
+        model, of the Gaussian belief about f with the moments of its average.
+        """
+        standardised, latent = self._at_targets(X, y, exposure)
+        found = prediction.log_density_of(self._likelihood, standardised, *latent)
+        return found - np.log(self._target_scale)
+
+    def pit(self, X: Any, y: Any, exposure: Any = None) -> Float[np.ndarray, "N 2"]:
+        """The rank of each y in its predicted distribution: P(Y < y) and P(Y ≤ y), two columns.
+
+        Equal where y is continuous. If predictions are right they are uniform between 0 and 1.
+        """
+        seen = self._seen(X, y, exposure)
+        return np.column_stack([seen.below, seen.up_to])
+
+    def _latent(self, X: Any, exposure: Any = None) -> exposed.Latent:
+        """Moments of f at each row, in the fit's units; of f + log e."""
+        mean, variance = self._predicted(prediction.marginals, new_gaps.mixture_moments, X)
+        if exposure is None:
+            return mean, variance
+        exposed.check_has_exposure(self._likelihood, learned=False)
+        return exposed.shifted((mean, variance), exposed.checked(exposure, mean.shape[1]))
+
+    def _seen(self, X: Any, y: Any, exposure: Any = None) -> Seen:
+        """All that scores are made of, in the units of y."""
+        standardised, latent = self._at_targets(X, y, exposure)
+        seen = prediction.seen_in_numbers(self._likelihood, standardised, *latent)
+        return seen._replace(
+            mean=seen.mean * self._target_scale + self._target_mean,
+            deviation=seen.deviation * self._target_scale,
+            log_density=seen.log_density - np.log(self._target_scale),
+        )
+
+    def _at_targets(
+        self, X: Any, y: Any, exposure: Any
+    ) -> tuple[Float[np.ndarray, " N"], exposed.Latent]:
+        """The numbers y and the moments of f at new rows, in the fit's units."""
+        check_is_fitted(self)
+        y, latent = self._numbers(y), self._latent(X, exposure)
+        if len(y) != latent[0].shape[1]:
+            raise ValueError(f"X has {latent[0].shape[1]} rows, and y {len(y)} numbers.")
+        return (y - self._target_mean) / self._target_scale, latent
+
+    def _with_doubt(self, X: Any, width: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The mean of y; and what it is where f is so many deviations lower, or higher."""
+        mean, variance = self._latent(X)
+        away, nothing = width * np.sqrt(variance), np.zeros_like(variance)
+        middle, low, high = (
+            prediction.moments_of(self._likelihood, at, spread)[0] * self._target_scale
+            + self._target_mean
+            for at, spread in ((mean, variance), (mean - away, nothing), (mean + away, nothing))
+        )
+        return middle, low, high
+
+    def _numbers(self, y: Any) -> Float[np.ndarray, " N"]:
+        """Targets of new rows, that the likelihood knows."""
+        values = check_array(one_column(y), ensure_2d=False, dtype=np.float64, input_name="y")
+        return self._likelihood.encoded(values)
 
     def _in_units_of_y(self, mean: np.ndarray, variance: np.ndarray) -> Any:
         with np.errstate(over="ignore"):
             mean = mean * self._target_scale + self._target_mean
             variance = variance * self._target_scale**2
-        check_finite((mean.T, variance.T), self.posterior_.points.dtype)
+        check_finite((mean, variance), self.posterior_.points.dtype)
         return mean, variance
 
     def _targets_header(self, encode_array) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
 from ..combined import CombinedPosterior
@@ -23,9 +24,11 @@ from ..files.header_values import (
     classes_in,
     decode_arguments,
     decode_kernel,
+    decode_likelihood,
     encode_arguments,
     encode_array,
     encode_kernel,
+    encode_likelihood,
     known_classes,
     named,
     value_of,
@@ -36,7 +39,7 @@ from ..fitting.settings import METHODS, fitted_methods
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..local.model import RULES
-from ..local.posterior import LocalPosterior, label_dtype
+from ..local.posterior import LocalPosterior, label_dtype, label_name
 from ..numerics.precision import DEVICES
 from ..posterior import CoupledPosterior, GaussianPosterior, MixturePosterior, Posterior
 from ..tables.recipe.input_columns import InputColumns
@@ -141,7 +144,7 @@ def restored(
     likelihood, combination = targets["likelihood"], None
     posterior: Posterior
     if members is None:
-        posterior = _restore_posterior(header, arrays, kernel, likelihood)
+        posterior = _restore_posterior(header, arrays, kernel, likelihood, known)
     else:
         posterior, combination = _restore_combination(header, arrays, likelihood, known)
     contest, gain = _restored_contest(training.get("contest"))
@@ -193,7 +196,11 @@ def _restored_history(arrays: container.Arrays) -> dict[str, np.ndarray]:
 
 def _kind(posterior: Posterior) -> dict[str, Any]:
     """What is needed of a posterior besides kernel and arrays."""
-    settings = posterior.settings() if isinstance(posterior, LocalPosterior) else None
+    settings: dict[str, Any] | None = None
+    if isinstance(posterior, LocalPosterior):
+        settings = dict(posterior.settings())
+        if posterior.likelihood.targets == "numbers":  # noise of its own, also in a combination
+            settings["likelihood"] = encode_likelihood(posterior.likelihood)
     return {"posterior": type(posterior).__name__, "local": settings}
 
 
@@ -213,12 +220,14 @@ def _of_the_model(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if name not in _NOT_OF_THE_MODEL}
 
 
-def _restore_posterior(header, arrays, kernel: Kernel, likelihood: Likelihood) -> Posterior:
+def _restore_posterior(
+    header, arrays, kernel: Kernel, likelihood: Likelihood, known: KnownClasses
+) -> Posterior:
     cls = named("posterior", header["posterior"], _POSTERIORS)
     points = arrays["posterior.points"]
     dtype = points.dtype
     if cls is LocalPosterior:
-        return _restore_local(header, arrays, kernel, likelihood)
+        return _restore_local(header, arrays, kernel, likelihood, known)
     if header["format"] == 1:  # which knew one latent function, and no axis for it
         axes = {"projection": 0, "mean": 0, "means": 1, "shrink": 0}
         arrays = arrays | {
@@ -260,9 +269,9 @@ def _restore_combination(
         }
         kernel = decode_kernel(part["kernel"], known)
         check_fitted(kernel, header["n_features"])
-        members.append(_restore_posterior(header | part, own, kernel, likelihood))
+        members.append(_restore_posterior(header | part, own, kernel, likelihood, known))
         method = value_of(part, "method", str)
-        named("method", method, METHODS["classes"])
+        named("method", method, METHODS[likelihood.targets])
         weights[method] = value_of(part, "weight", float)
     shares = np.array(list(weights.values()))
     if len(weights) != len(told) or not (np.all(shares > 0) and abs(shares.sum() - 1.0) < 1e-9):
@@ -270,14 +279,21 @@ def _restore_combination(
     return CombinedPosterior(tuple(members), tuple(shares.tolist())), weights
 
 
-def _restore_local(header, arrays, kernel: Kernel, likelihood: Likelihood) -> LocalPosterior:
+def _restore_local(
+    header, arrays, kernel: Kernel, likelihood: Likelihood, known: KnownClasses
+) -> LocalPosterior:
     settings, L = header["local"], likelihood.n_latent
     n_rows, dtype = len(arrays["posterior.points"]), arrays["posterior.points"].dtype
+    if likelihood.targets == "numbers":
+        own = decode_likelihood(value_of(settings, "likelihood", dict), known)
+        if type(own) is not type(likelihood):
+            raise ModelFileError("its neighbourhoods have another likelihood than the model.")
+        likelihood = jax.tree.map(lambda value: np.asarray(value, dtype), own)
     if n_rows == 0:
         raise ModelFileError("its posterior is empty.")
-    name, allowed = ("signs", (-1, 1)) if L == 1 else ("codes", range(L))
-    labels = checked_array(arrays, f"posterior.{name}", label_dtype(likelihood), (n_rows,))
-    if not np.isin(labels, list(allowed)).all():
+    name, allowed = label_name(likelihood), (-1, 1) if L == 1 else range(L)
+    labels = checked_array(arrays, f"posterior.{name}", label_dtype(likelihood, dtype), (n_rows,))
+    if name != "numbers" and not np.isin(labels, list(allowed)).all():
         raise ModelFileError(f"array 'posterior.{name}' holds other numbers than those of classes.")
     n_slots = settings.get("n_slots", 1)  # of a file from before there were slots
     if not isinstance(n_slots, int) or not 1 <= n_slots <= L:

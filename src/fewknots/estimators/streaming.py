@@ -2,7 +2,7 @@
 
 from contextlib import ExitStack
 from os import PathLike
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,11 +20,15 @@ from ..numerics.precision import on_device
 from ..posterior import CoupledPosterior, MixturePosterior
 from .base import GPEstimator
 
+Streaming = TypeVar("Streaming", bound="StreamingFits")
+
 
 class StreamingFits(GPEstimator):
     """What GPClassifier can do with rows that are not at hand all at once."""
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None):
+    def partial_fit(
+        self: Streaming, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Streaming:
         """Learn from more rows, each taken to be new.
 
         The first call fits to its rows; it needs `classes`, all labels there will ever be, and

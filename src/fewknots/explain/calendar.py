@@ -27,7 +27,22 @@ MICROSECONDS_A_DAY = 86_400e6
 
 
 def over_the_calendar(rows: UnnamedRows, one: Input) -> Effect:
-    """The mean probability and its band (as `effect`), over the dates of these rows."""
+    """The mean probability and its band (as `effect`), over the dates of these rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from fewknots import GPClassifier, explain
+    >>> hours = np.arange(0, 24 * 28, 7)
+    >>> table = pd.DataFrame({"when": pd.Timestamp("2024-01-01") + pd.to_timedelta(hours, "h")})
+    >>> y = hours % 24 > 12
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(table, y)
+    >>> rows = explain.without_names(clf, table)
+    >>> when = explain.inputs_of(rows)[0]
+    >>> explain.over_the_calendar(rows, when).name
+    'when'
+    """
     import pyarrow as pa
 
     known = rows.X[one.present(rows.X), one.features.start]
@@ -52,7 +67,22 @@ def over_the_calendar(rows: UnnamedRows, one: Input) -> Effect:
 
 
 def over_the_week(rows: UnnamedRows, one: Input) -> Effect | None:
-    """The same for Monday to Sunday, each row in its own week; None if the recipe has no weeks."""
+    """The same for Monday to Sunday, each row in its own week; None if the recipe has no weeks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from fewknots import GPClassifier, explain
+    >>> hours = np.arange(0, 24 * 28, 7)
+    >>> table = pd.DataFrame({"when": pd.Timestamp("2024-01-01") + pd.to_timedelta(hours, "h")})
+    >>> y = hours % 24 > 12
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(table, y)
+    >>> rows = explain.without_names(clf, table)
+    >>> when = explain.inputs_of(rows)[0]
+    >>> len(explain.over_the_week(rows, when).values)
+    7
+    """
     from ..tables.recipe.dates import MONDAY
 
     if "day of week" not in one.column.circles:
@@ -66,7 +96,22 @@ def over_the_week(rows: UnnamedRows, one: Input) -> Effect | None:
 
 
 def over_the_day(rows: UnnamedRows, one: Input) -> Effect | None:
-    """The same for the hours of a day, each row on its own day; None if the recipe has no hours."""
+    """The same for the hours of a day, each row on its own day; None if the recipe has no hours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from fewknots import GPClassifier, explain
+    >>> hours = np.arange(0, 24 * 28, 7)
+    >>> table = pd.DataFrame({"when": pd.Timestamp("2024-01-01") + pd.to_timedelta(hours, "h")})
+    >>> y = hours % 24 > 12
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(table, y)
+    >>> rows = explain.without_names(clf, table)
+    >>> when = explain.inputs_of(rows)[0]
+    >>> len(explain.over_the_day(rows, when).values)
+    41
+    """
     if "time of day" not in one.column.circles:
         return None
     days, _ = _days_and_times(rows, one)

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 from scipy.special import expit, ndtr
+from sklearn.base import is_classifier
 
-from .inputs import Input, single_feature
+from .inputs import Input, input_named, single_feature
 from .log_odds import log_odds, probits
 from .unnamed_rows import UnnamedRows, check_rows
 
@@ -39,7 +40,18 @@ class Band(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """The curve of one column: of `classes_[1]`, or with more than two classes, of each class."""
+    """The curve of one column: of `classes_[1]`, or with more than two classes, of each class.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> explain.effect(rows, 1).name
+    'x1'
+    """
 
     name: str
     kind: str  # "number", "boolean", "ordered", "date", "hour" (of the day) or "text"
@@ -63,21 +75,41 @@ class Effect(NamedTuple):
         return sorted(int(c) for c in np.argsort(-spans, kind="stable")[:most])
 
 
-def effect(rows: UnnamedRows, column: Input | int) -> Effect:
-    """The mean probability and its band, along a number, text or boolean.
+def effect(rows: UnnamedRows, column: Input | int | str) -> Effect:
+    """The mean probability and its band, along a column.
 
-    It is that of `classes_[1]`; with more than two classes, there is a column for each.
+    It is that of `classes_[1]`; with more than two classes, there is a column for each. Of a
+    regressor it is the mean of y, in its units.
 
-    column : an `Input`, or the number of a feature.
+    column : the name of a column, an `Input`, or the number of a feature. (A text or a date becomes
+        several features, so behind it their numbers are not those of the table's columns.)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> curve = explain.effect(rows, "x0")
+    >>> bool(curve.probability[0] < curve.probability[-1])
+    True
     """
-    check_rows(rows)
-    one = single_feature(rows, column) if isinstance(column, int) else column
+    check_rows(rows, classifier=False)
+    if isinstance(column, str):
+        one = input_named(rows, column)
+    else:
+        one = single_feature(rows, column) if isinstance(column, int) else column
     if one.kind == "text":
         return _of_text(rows, one)
     if one.kind == "boolean":
         return _of_boolean(rows, one)
     if one.kind == "ordered":
         return _of_ordered(rows, one)
+    if one.kind == "date":
+        from .calendar import over_the_calendar
+
+        return over_the_calendar(rows, one)
     return _of_number(rows, one)
 
 
@@ -104,7 +136,12 @@ def rows_to_average(rows: UnnamedRows) -> Float[np.ndarray, "n D"]:
 
 
 def _with_band(classifier: Any, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
-    """The probability of each row and its 95 % band: (N,), or (N, C) with more than two classes."""
+    """The probability of each row and its 95 % band: (N,), or (N, C) with more than two classes.
+
+    Of a regressor the mean of y, and its mean where f is at either end of its own 95 % band.
+    """
+    if not is_classifier(classifier):
+        return classifier._with_doubt(X, _WIDTH)
     probability = classifier.predict_proba(X)
     mean, variance = classifier.predict_latent(X)
     if mean.ndim == 1:

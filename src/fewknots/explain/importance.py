@@ -9,13 +9,15 @@ in nats per row. Several shuffles are averaged row by row; the interval is a boo
 rows. A column that others can replace has a small loss: it is not needed.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
+from sklearn.base import is_classifier
 
 from ..data.row_draw import some_rows
-from .inputs import Input
+from .inputs import Input, inputs_of
+from .labels import places_of
 from .unnamed_rows import UnnamedRows, check_rows
 
 _PREDICTIONS = 50_000  # upper limit for all shuffles together, with ten classes or fewer
@@ -25,7 +27,18 @@ _RESAMPLES = 500
 
 
 class Importance(NamedTuple):
-    """One number for each column, in the table's order."""
+    """One number for each column, in the table's order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> explain.importance(rows, y, explain.inputs_of(rows)).names
+    ('x0', 'x1')
+    """
 
     names: tuple[str, ...]
     loss: Float[np.ndarray, " C"]  # nats a row
@@ -41,10 +54,29 @@ class Importance(NamedTuple):
 
 
 def importance(
-    rows: UnnamedRows, y: Int[np.ndarray, " N"], inputs: tuple[Input, ...], seed: int = 0
+    rows: UnnamedRows, y: Any, inputs: tuple[Input, ...] | None = None, seed: int = 0
 ) -> Importance:
-    """Shuffle each column among at most 1,000 rows; `y` has the places of labels in `classes_`."""
-    check_rows(rows)
+    """Shuffle each column among at most 1,000 rows.
+
+    y : the labels, as in `classes_`; for a regressor the numbers.
+    inputs : the columns, from `inputs_of`; None: all.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> found = explain.importance(rows, y)
+    >>> found.loss > 0
+    array([ True,  True])
+    """
+    check_rows(rows, classifier=False)
+    if is_classifier(rows.classifier):
+        y = places_of(rows.classifier.classes_, y, len(rows.X))
+    y = np.asarray(y)
+    inputs = inputs_of(rows) if inputs is None else inputs
     affordable = _PREDICTIONS // rows.price
     most = int(np.clip(affordable // len(inputs), _FEWEST_ROWS, _MOST_ROWS))
     chosen = some_rows(len(rows.X), most)
@@ -53,6 +85,8 @@ def importance(
     rng = np.random.default_rng(seed)
 
     def nlp(X: np.ndarray) -> np.ndarray:
+        if not is_classifier(rows.classifier):
+            return -rows.classifier.predict_log_density(X, truth)
         return -rows.classifier.predict_log_proba(X)[np.arange(len(X)), truth]
 
     before = nlp(X)

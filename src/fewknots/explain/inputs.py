@@ -17,7 +17,18 @@ _PLACE = Place("a made-up table")
 
 
 class Input(NamedTuple):
-    """One column of the user's table."""
+    """One column of the user's table.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> explain.inputs_of(rows)[0].features
+    slice(0, 1, None)
+    """
 
     name: str
     features: slice  # of the classifier's features
@@ -52,7 +63,18 @@ class Input(NamedTuple):
 
 
 def inputs_of(rows: UnnamedRows, recipe: Any = None) -> tuple[Input, ...]:
-    """The columns from which these features were made, by `recipe` or the classifier's own."""
+    """The columns from which these features were made, by `recipe` or the classifier's own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> [one.name for one in explain.inputs_of(rows)]
+    ['x0', 'x1']
+    """
     recipe = rows.recipe if recipe is None else recipe
     if recipe is None:
         return tuple(single_feature(rows, column) for column in range(len(rows.names)))
@@ -74,10 +96,35 @@ def single_feature(rows: UnnamedRows, column: int) -> Input:
     return Input(rows.names[column], slice(column, column + 1))
 
 
+def input_named(rows: UnnamedRows, wanted: str) -> Input:
+    """A column of the table, or one of the features that the recipe made, by its name."""
+    inputs = inputs_of(rows)
+    for one in inputs:
+        if one.name == wanted:
+            return one
+    if wanted not in rows.names and rows.recipe is not None:
+        columns = ", ".join(one.name for one in inputs)
+        raise ValueError(
+            f"there is no column {wanted!r}; the columns are {columns}. Their inputs, "
+            f"{', '.join(rows.names)}, can be named as well."
+        )
+    return single_feature(rows, rows.column(wanted))
+
+
 def typical_row(rows: UnnamedRows, inputs: tuple[Input, ...]) -> Float[np.ndarray, " D"]:
     """A typical row for the other columns: medians, and the most frequent text or boolean.
 
     (Medians of all features would not be a possible row: a text with three levels could have none.)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> explain.typical_row(rows, explain.inputs_of(rows)).round(2)
+    array([0.49, 0.29])
     """
     X = rows.sample(10_000)
     row = np.median(X, axis=0)

@@ -16,6 +16,15 @@ def distance_to_points(classifier: Any, X: Float[np.ndarray, "N D"]) -> Float[np
     (Without inducing points: to the nearest training row. For a kernel without a lengthscale: in
     standard deviations of the inputs. Inputs that the kernel does not use do not count.) For a row
     that is a lengthscale or two away from every point, the model has little more than its prior.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> explain.distance_to_points(clf, X[:3]).shape
+    (3,)
     """
     if not hasattr(classifier, "kernel_"):
         check_kind(classifier, classifier=False)

@@ -27,7 +27,18 @@ from .unnamed_rows import UnnamedRows, check_rows
 
 
 class Relevance(NamedTuple):
-    """One number for each input, in the classifier's order."""
+    """One number for each input, in the classifier's order.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> explain.kernel_relevance(rows).names
+    ('x0', 'x1')
+    """
 
     names: tuple[str, ...]
     change: Float[np.ndarray, " D"]  # of f, over one standard deviation of the input
@@ -41,7 +52,18 @@ class Relevance(NamedTuple):
 
 
 def kernel_relevance(rows: UnnamedRows) -> Relevance:
-    """The expected change of f over one standard deviation of each input among these rows."""
+    """The expected change of f over one standard deviation of each input among these rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> explain.kernel_relevance(rows).change > 0
+    array([ True,  True])
+    """
     check_rows(rows, classifier=False)
     standardiser = rows.classifier._standardiser
     kernel = rows.classifier.kernel_
@@ -60,5 +82,16 @@ def has_ard(kernel: Kernel) -> bool:
 
 
 def strongest(relevance: Relevance) -> list[int]:
-    """The inputs by descending expected change of f."""
+    """The inputs by descending expected change of f.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> sorted(explain.strongest(explain.kernel_relevance(rows)))
+    [0, 1]
+    """
     return [int(column) for column in np.argsort(-relevance.change, kind="stable")]

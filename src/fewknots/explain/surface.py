@@ -17,7 +17,18 @@ _FEW = 2  # inputs with so few distinct values are not drawn if there are others
 
 
 class Surface(NamedTuple):
-    """A grid of probabilities, and the inducing points in the same two coordinates."""
+    """A grid of probabilities, and the inducing points in the same two coordinates.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> explain.surface(rows, (0, 1), grid=20).names
+    ('x0', 'x1')
+    """
 
     names: tuple[str, str]
     columns: tuple[int, int]
@@ -70,6 +81,16 @@ def surface(
     """`grid` × `grid` probabilities over two inputs: of `classes_[1]`, or of each of many classes.
 
     held_at : a row with values of the other inputs; None means their medians.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> explain.surface(rows, (0, 1), grid=20).probability.shape
+    (20, 20)
     """
     check_rows(rows)
     first, second = columns
@@ -101,6 +122,16 @@ def two_to_show(rows: UnnamedRows, order: list[int]) -> tuple[int, int] | None:
     """The first two of `order` with more than two distinct values, in ascending order.
 
     None if there is only one input.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> explain.two_to_show(rows, [1, 0])
+    (0, 1)
     """
     check_rows(rows, classifier=False)
     if len(order) < 2:

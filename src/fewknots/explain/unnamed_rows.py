@@ -19,7 +19,18 @@ _FEW_CLASSES = 10
 
 
 class UnnamedRows(NamedTuple):
-    """The input of the other modules of this package."""
+    """The input of the other modules of this package.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> rows = explain.without_names(clf, X)
+    >>> rows.X.shape, rows.names
+    ((60, 2), ('x0', 'x1'))
+    """
 
     classifier: Any  # predicts for plain arrays
     X: Float[np.ndarray, "N D"]
@@ -43,7 +54,7 @@ class UnnamedRows(NamedTuple):
     @property
     def price(self) -> int:
         """About how much longer a prediction takes than with few classes: 1, 2, 3, ..."""
-        return -(-len(self.classifier.classes_) // _FEW_CLASSES)
+        return -(-len(getattr(self.classifier, "classes_", (0,))) // _FEW_CLASSES)
 
     def sample(self, most: int, seed: int = 0) -> Float[np.ndarray, "n D"]:
         """At most so many rows, the same ones in each call."""
@@ -86,9 +97,19 @@ def without_names(
 ) -> UnnamedRows:
     """X (array or table) checked as for prediction, with names for plots.
 
-    The classifier is a fitted `GPClassifier`; `kernel_relevance` takes a `GPRegressor` too.
+    The classifier is a fitted `GPClassifier`, or, where nothing is said of classes, a
+    `GPRegressor`.
 
     Names are `feature_names`, else those the classifier was fitted with, else x0, x1, ...
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, explain
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> explain.without_names(clf, X).names
+    ('x0', 'x1')
     """
     check_kind(classifier, classifier=False)
     recipe = classifier.recipe_

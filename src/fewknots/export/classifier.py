@@ -54,6 +54,7 @@ from .largest import normal_tails, probability_of_largest
 from .softmax import expected_softmax
 
 if TYPE_CHECKING:
+    from ..images import Scattering
     from ..tables.recipe import Recipe
     from ..tables.recipe.input_columns import InputColumns
 
@@ -83,6 +84,7 @@ def write(
     path: str | PathLike[str],
     dtype: np.dtype,
     recipe: "Recipe | None" = None,
+    images: "Scattering | None" = None,
 ) -> None:
     """Write the graph of a fitted classifier to `path`, atomically."""
     if not classifier._method.exports_to_onnx:
@@ -102,7 +104,11 @@ def write(
             "method_options={'predictor': 'gaussian'}, or serve this model with fewknots."
         )
     graph = Graph()
-    if recipe is None:
+    if images is not None:
+        from .scattering import scattered
+
+        X = scattered(images, graph, ROWS, dtype)
+    elif recipe is None:
         X = graph.input("X", dtype, ROWS, classifier.n_features_in_).cast(np.float64)
     else:
         from .columns import features_of, features_of_matrix  # recipes may need pyarrow

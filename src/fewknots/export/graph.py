@@ -76,7 +76,13 @@ class Graph:
         return self.apply_split(operator, *inputs, **options)[0]
 
     def apply_split(
-        self, operator: str, *inputs: "Tensor", count: int, dtype: Any = None, domain="", **options
+        self,
+        operator: str,
+        *inputs: "Tensor",
+        count: int,
+        dtype: Any = None,
+        domain: str = "",
+        **options: Any,
     ) -> "list[Tensor]":
         """The results of an operation with several results."""
         if domain:
@@ -119,8 +125,10 @@ class Graph:
 class Tensor:
     """A value in a graph: arithmetic on it adds operations to the graph."""
 
-    def __init__(self, graph: Graph, name: str, dtype: np.dtype):
-        self.graph, self.name, self.dtype = graph, name, dtype
+    def __init__(self, graph: Graph, name: str, dtype: np.dtype) -> None:
+        self.graph: Graph = graph
+        self.name: str = name
+        self.dtype: np.dtype = dtype
 
     def _with(self, operator: str, other: Any, dtype: Any = None) -> "Tensor":
         return self.graph.apply(operator, self, self._operand(other), dtype=dtype)

@@ -8,10 +8,13 @@ experiments, one to three files each.
 
 from .airline import Airline
 from .banana import Banana
+from .digits import Digits
 from .experiment import Experiment
 from .mnist import Mnist
 from .table1 import Table1
 from .time_curves import BANANA_TIME, IMAGE
 
-_ALL: tuple[Experiment, ...] = (Banana(), Table1(), IMAGE, BANANA_TIME, Mnist(), Airline())
+_ALL: tuple[Experiment, ...] = (
+    *(Banana(), Table1(), IMAGE, BANANA_TIME, Mnist(), Airline(), Digits()),
+)
 EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}

@@ -3,6 +3,9 @@
 Every function draws into the given `ax`, or into a new one, and returns it. Where scikit-learn has
 a `Display` class for the same plot, there is one here too, with `from_estimator`, `plot`, `ax_` and
 `figure_`.
+
+`pyplot.style.use("fewknots.plots.style")` gives a figure the look of the gallery (style.mplstyle);
+no function here changes your settings.
 """
 
 from .decision_boundary import DecisionBoundaryDisplay, plot_decision_boundary

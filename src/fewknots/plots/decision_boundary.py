@@ -1,5 +1,6 @@
 """The probability over two inputs, the decision boundary, and the inducing points."""
 
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from .axes import NEGATIVE, POSITIVE, axes, between_classes
 _LEVELS = np.linspace(0.0, 1.0, 21)
 _MOST_ROWS = 800  # more dots could not be distinguished
 _STRONGEST = 0.75  # opacity of a region where its class is certain
+_MARKERS = "o^sDv"  # of classes, which can be told apart in grey, too
 _MOST_IN_LEGEND = 10  # more classes have only their names in the picture
 
 
@@ -20,6 +22,16 @@ class DecisionBoundaryDisplay:
 
     With more than two classes the colour is that of the most probable one, paler where it is less
     probable, and lines are borders between regions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, plots
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> display = plots.DecisionBoundaryDisplay.from_estimator(clf, X, y, grid=20)
+    >>> display.surface_ is not None
+    True
     """
 
     def __init__(self, surface: Surface, *, classes: Any) -> None:
@@ -113,9 +125,9 @@ def _draw_regions(ax: Any, found: Surface, classes: Any) -> Any:
 def draw_rows(ax: Any, X: np.ndarray, y: np.ndarray, colours: dict[Any, str], **dots: Any) -> None:
     """Draw rows as `dots` in the colour of their class; only some, if there are many."""
     step = 1 + len(X) // _MOST_ROWS
-    for label, colour in colours.items():
+    for (label, colour), marker in zip(colours.items(), cycle(_MARKERS), strict=False):
         of_class = X[y == label][::step]
-        ax.scatter(*of_class.T, color=colour, **dots, label=str(label))
+        ax.scatter(*of_class.T, **{"marker": marker} | dots, color=colour, label=str(label))
 
 
 def plot_decision_boundary(
@@ -130,6 +142,14 @@ def plot_decision_boundary(
     """Draw the probability surface over two inputs; returns the ax.
 
     The arguments are those of `DecisionBoundaryDisplay.from_estimator`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, plots
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> ax = plots.plot_decision_boundary(clf, X, y, grid=20)
     """
     return DecisionBoundaryDisplay.from_estimator(
         classifier, X, y, features=features, grid=grid, ax=ax

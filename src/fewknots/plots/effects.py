@@ -15,6 +15,16 @@ class EffectDisplay:
 
     With two classes it is the probability of `positive`. With more, every one of `classes` has a
     curve, or those six whose probability changes most.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, plots
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> display = plots.EffectDisplay.from_estimator(clf, X, 0)
+    >>> display.effect.name
+    'x0'
     """
 
     def __init__(self, effect: Effect, *, positive: Any = None, classes: Any = None) -> None:
@@ -26,10 +36,12 @@ class EffectDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, feature: int | str | None = None, *, ax: Any = None
     ) -> "EffectDisplay":
-        """Compute and draw the effect of `feature`, or of the most relevant input."""
+        """Compute and draw the effect of `feature` (see `plot_effects`)."""
         check_kind(estimator)
         rows = without_names(estimator, X)
-        column = strongest(kernel_relevance(rows))[0] if feature is None else rows.column(feature)
+        if feature is None:
+            feature = strongest(kernel_relevance(rows))[0]
+        column = feature if isinstance(feature, str) else rows.column(feature)
         classes = estimator.classes_
         named = {"positive": classes[1]} if len(classes) == 2 else {"classes": classes}
         return cls(effect(rows, column), **named).plot(ax)
@@ -50,8 +62,16 @@ class EffectDisplay:
                 _draw_curve(ax, found, of_class, color=colour_of(place), label=label)
             ax.set_ylabel("probability of each class")
             ax.legend()
-        if found.separate:
+        if found.labels:
+            ax.set_xticks(found.values, found.labels)
+        elif found.separate:
             ax.set_xticks(found.values)
+        if found.kind == "date":
+            from matplotlib.dates import ConciseDateFormatter
+
+            ax.xaxis_date()
+            locator = ax.xaxis.get_major_locator()
+            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
         probability_axis(ax.yaxis)
         ax.set_xlabel(found.name)
         return self
@@ -70,8 +90,19 @@ def _draw_curve(ax: Any, found: Effect, band: tuple[np.ndarray, ...], **style: A
 def plot_effects(
     classifier: Any, X: Any, feature: int | str | None = None, *, ax: Any = None
 ) -> Any:
-    """Draw the effect of `feature` (name or number; None: the most relevant) on the probability.
+    """Draw the effect of `feature` on the probability.
+
+    feature : the name of a column of the table, or the name or number of one of the inputs that it
+        became; None: the most relevant input.
 
     For several inputs, call it once for each ax. Returns the ax.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, plots
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> ax = plots.plot_effects(clf, X, 0)
     """
     return EffectDisplay.from_estimator(classifier, X, feature, ax=ax).ax_

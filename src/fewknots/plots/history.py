@@ -14,6 +14,14 @@ def plot_history(classifier: Any, *, ax: Any = None) -> Any:
 
     The first values may lie outside the range of the axis: they would flatten all others. Returns
     the ax of the bound.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, plots
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> ax = plots.plot_history(clf)
     """
     check_kind(classifier, classifier=False)
     history = classifier.history_

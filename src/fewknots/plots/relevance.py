@@ -11,6 +11,14 @@ def plot_relevance(classifier: Any, X: Any, *, most: int = 15, ax: Any = None) -
 
     This expresses lengthscales in units that can be compared (derived in `explain.relevance`). The
     `most` relevant inputs are shown, the most relevant on top. Returns the ax.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, plots
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> ax = plots.plot_relevance(clf, X)
     """
     relevance = kernel_relevance(without_names(classifier, X))
     shown = strongest(relevance)[:most][::-1]

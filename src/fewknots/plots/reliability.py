@@ -15,6 +15,16 @@ class ReliabilityDisplay:
     """Bins with 95 % intervals; the area of a marker is proportional to its number of rows.
 
     The bins of a calibrated classifier lie on the diagonal, within their intervals.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, plots
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> display = plots.ReliabilityDisplay.from_estimator(clf, X, y)
+    >>> len(display.bins) > 1
+    True
     """
 
     def __init__(self, bins: list[ReliabilityBin], *, positive: Any = 1) -> None:
@@ -78,5 +88,13 @@ def plot_reliability(
     """Draw `classifier`'s reliability diagram on rows X with labels y; returns the ax.
 
     The arguments are those of `ReliabilityDisplay.from_estimator`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier, plots
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> ax = plots.plot_reliability(clf, X, y, bins=5)
     """
     return ReliabilityDisplay.from_estimator(classifier, X, y, label=label, bins=bins, ax=ax).ax_

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..explain.colours import CLASS_COLOURS
+from ..markup import Markup, element, join
 from .labels import svg_label
-from .markup import Markup, element, join
 from .numbers import short
 
 Number = int | float | np.integer

@@ -7,11 +7,11 @@ and for each class on its own.
 import numpy as np
 from jaxtyping import Int
 
+from ..markup import Markup, element, join
 from ..scoring import ReliabilityBin, calibration_errors, reliability
 from .axes import PROBABILITIES, UNIT, Axes, class_key, figure, key, ticks, unit_axes
 from .evidence import Evidence
 from .labels import IN_A_SENTENCE, label
-from .markup import Markup, element, join
 from .numbers import counted, percent, short
 from .tables import Entry, table
 

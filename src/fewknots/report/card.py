@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.hyperparameters import formula, global_parameters
+from ..markup import Markup, element
+from ..number_scoring import NUMBER_SCORES
 from ..scoring import MANY_CLASSES_SCORES, SCORES, scores
 from ..version import __version__
+from .comparison import Comparison
 from .evidence import Evidence
-from .hyperparameters import formula, global_parameters
 from .labels import IN_A_SENTENCE, shortened
-from .markup import Markup, element
+from .number_evidence import AnyEvidence, NumberEvidence, likelihood_in_words
 from .numbers import cell, counted, percent, short
 from .tables import facts, table
 
@@ -27,10 +30,14 @@ SCORE_HEADINGS = {
     "error": "Error",
     "auc": "AUC",
     "ece": "Calibration error",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "r2": "R²",
+    "coverage": "In 95 % intervals",
 }
 
 
-def model_card(evidence: Evidence) -> list[Markup | None]:
+def model_card(evidence: AnyEvidence) -> list[Markup | None]:
     """The contents of the section."""
     said = [element("p", sentences) for sentences in _in_sentences(evidence)]
     return [*said, _numbers(evidence), _scores_at_the_fit(evidence), *_how_to_load(evidence)]
@@ -57,15 +64,15 @@ def likelihood_in_a_word(classifier: Any) -> str:
     return "multinomial probit" if likelihood.largest_leads else "softmax"
 
 
-def _in_sentences(evidence: Evidence) -> list[str]:
+def _in_sentences(evidence: AnyEvidence) -> list[str]:
     """What it predicts and how, how well, what it is not for, and what is in the file."""
     return [
-        _what(evidence),
+        _what_number(evidence) if isinstance(evidence, NumberEvidence) else _what(evidence),
         f"It was checked on {counted(len(evidence.y), 'row')}. {evidence.checked_on} "
         + _how_good(evidence),
         "Do not use it for rows of another kind than those it learned from: another time, place or "
-        "group of people. Far from them its probabilities go back to what it believed before it "
-        "saw any label. Do not read the curves as what would happen if a column were changed: they "
+        "group of people. Far from them its predictions go back to what it believed before it "
+        "saw any row. Do not read the curves as what would happen if a column were changed: they "
         "show what goes together. Whether it treats groups of people alike has not been checked.",
         _in_the_file(evidence),
     ]
@@ -96,6 +103,21 @@ def _what(evidence: Evidence) -> str:
     )
 
 
+def _what_number(evidence: NumberEvidence) -> str:
+    about, regressor = evidence.about, evidence.classifier
+    columns, inputs = len(evidence.inputs), len(evidence.rows.names)
+    made = "" if columns == inputs else f", which become {counted(inputs, 'number')}"
+    return (
+        f"This model gives {evidence.what} as a number, with an interval. It learned from "
+        f"{_learned_rows(about)}{_of_files(about)}{_on_a_day(about)}: "
+        f"{counted(columns, 'column')}{made}. It is Gaussian process regression: it learns a "
+        "smooth function of the columns, how sure one can be of it, and how the number spreads "
+        f"around it ({likelihood_in_words(regressor)}). Its kernel is "
+        f"{formula(regressor.kernel_)}, its method {regressor.method_}, and {held_by(regressor)} "
+        "hold what it learned."
+    )
+
+
 def _learned_rows(about: Mapping[str, Any]) -> str:
     n_rows = about.get("n_rows")
     return counted(n_rows, "row") if isinstance(n_rows, int) else "rows that are not named here"
@@ -117,7 +139,14 @@ def _on_a_day(about: Mapping[str, Any]) -> str:
     return f" on {date[:10]}" if isinstance(date, str) else ""
 
 
-def _how_good(evidence: Evidence) -> str:
+def _how_good(evidence: AnyEvidence) -> str:
+    if isinstance(evidence, NumberEvidence):
+        found = evidence.scores
+        said = (
+            f"Its predictions are off by {short(found['mae'], 3)} on average, and "
+            f"{percent(found['coverage'] or 0.0)} of the rows are within their 95 % intervals."
+        )
+        return said if evidence.against is None else f"{said} {_compared(evidence.against)}"
     found = scores_of_model(evidence)
     common = evidence.counts.max() / len(evidence.y)
     most = "more" if evidence.n_classes == 2 else "most"
@@ -127,11 +156,15 @@ def _how_good(evidence: Evidence) -> str:
         f"{short(found['ece'], 2)} on average (calibration error)."
     )
     if evidence.against is not None:
-        said += f" {evidence.against.words} ({evidence.against.interval})."
+        said += f" {_compared(evidence.against)}"
     return said
 
 
-def _in_the_file(evidence: Evidence) -> str:
+def _compared(against: Comparison) -> str:
+    return f"{against.words} ({against.interval})."
+
+
+def _in_the_file(evidence: AnyEvidence) -> str:
     safe = "It contains no program; loading it runs nothing."
     if holds := evidence.about.get("holds"):
         return f"The model file holds {str(holds).rstrip('.')}. {safe}"
@@ -148,16 +181,16 @@ def _in_the_file(evidence: Evidence) -> str:
     )
 
 
-def _numbers(evidence: Evidence) -> Markup:
+def _numbers(evidence: AnyEvidence) -> Markup:
     """Facts about the model, its fit and this page."""
     classifier = evidence.classifier
     seed = classifier.random_state
     entries: dict[str, str] = {
         "Kernel": formula(classifier.kernel_),
         **{name: short(value) for name, value in global_parameters(classifier.kernel_).items()},
-        "Likelihood": _likelihood(classifier),
+        "Likelihood": _likelihood(evidence),
         "Method": f"{classifier.method_}, held by {held_by(classifier)}",
-        "Classes": _classes(evidence),
+        **({"Classes": _classes(evidence)} if isinstance(evidence, Evidence) else {}),
         "Inputs": f"{len(evidence.rows.names):,}, {_standardised(classifier)}",
         "Arithmetic": str(classifier.posterior_.points.dtype),
         "Seed": "none given" if seed is None else cell(seed),
@@ -169,7 +202,10 @@ def _numbers(evidence: Evidence) -> Markup:
     return facts([*entries.items(), ("This page", _versions())])
 
 
-def _likelihood(classifier: Any) -> str:
+def _likelihood(evidence: AnyEvidence) -> str:
+    classifier = evidence.classifier
+    if isinstance(evidence, NumberEvidence):
+        return likelihood_in_words(classifier)
     likelihood = classifier._likelihood
     if likelihood.n_latent == 1:
         return f"Bernoulli, {likelihood.link} link"
@@ -184,7 +220,7 @@ def _classes(evidence: Evidence) -> str:
     return named + (f" and {more} more" if more > 0 else "")
 
 
-def _hold_out(evidence: Evidence) -> dict[str, Mapping[str, Any]] | None:
+def _hold_out(evidence: AnyEvidence) -> dict[str, Mapping[str, Any]] | None:
     """The scores in the model file, from the fit: {predictor: {score: value}}."""
     held = evidence.about.get("hold_out")
     found = held.get("scores") if isinstance(held, Mapping) else None
@@ -193,22 +229,26 @@ def _hold_out(evidence: Evidence) -> dict[str, Mapping[str, Any]] | None:
     return dict(found) if all(isinstance(own, Mapping) for own in found.values()) else None
 
 
-def _scores_at_the_fit(evidence: Evidence) -> Markup | None:
+def _scores_at_the_fit(evidence: AnyEvidence) -> Markup | None:
     found = _hold_out(evidence)
     if found is None:
         return None
     n_rows = evidence.about["hold_out"].get("rows")
     rows = f"{counted(n_rows, 'row')}" if isinstance(n_rows, int) else "rows"
-    names = SCORES if evidence.n_classes == 2 else MANY_CLASSES_SCORES
+    names: tuple[str, ...] = NUMBER_SCORES
+    if isinstance(evidence, Evidence):
+        names = SCORES if evidence.n_classes == 2 else MANY_CLASSES_SCORES
     lines = [[name, *(own.get(score) for score in names)] for name, own in found.items()]
     header = ["Predictor", *(SCORE_HEADINGS[score] for score in names)]
     return table(f"Scores on the {rows} that were held out at the fit", header, lines)
 
 
-def _how_to_load(evidence: Evidence) -> list[Markup]:
+def _how_to_load(evidence: AnyEvidence) -> list[Markup]:
     """Three lines of Python."""
+    numbers = isinstance(evidence, NumberEvidence)
+    call = "predict(rows, return_std=True)" if numbers else "predict_proba(rows)"
     file = shortened(evidence.about.get("model_file", "model.fewknots"), _MOST)
-    code = f"from fewknots import load\n\nmodel = load({file!r})\nmodel.predict_proba(rows)\n"
+    code = f"from fewknots import load\n\nmodel = load({file!r})\nmodel.{call}\n"
     return [element("h3", "How to load it"), element("pre", element("code", code))]
 
 

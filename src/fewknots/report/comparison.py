@@ -46,10 +46,16 @@ def compare_with_best(
     baselines: dict[str, Float[np.ndarray, "N ..."]],
 ) -> Comparison | None:
     """The comparison with the baseline of the lowest NLP; None if there are no baselines."""
-    if not baselines:
-        return None
     own = -log_p[np.arange(len(y)), y]
-    theirs = {name: row_nlp(p, y) for name, p in baselines.items()}
+    return compare_row_by_row(own, {name: row_nlp(p, y) for name, p in baselines.items()})
+
+
+def compare_row_by_row(
+    own: Float[np.ndarray, " N"], theirs: dict[str, Float[np.ndarray, " N"]]
+) -> Comparison | None:
+    """The same, of the NLP of each row."""
+    if not theirs:
+        return None
     best = min(theirs, key=lambda name: float(np.mean(theirs[name])))
     low, high = difference_interval(theirs[best], own)
-    return Comparison(best, float(np.mean(theirs[best] - own)), low, high, len(y))
+    return Comparison(best, float(np.mean(theirs[best] - own)), low, high, len(own))

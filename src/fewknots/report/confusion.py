@@ -7,9 +7,9 @@ view. A cell's shade is a CSS class: the page's security policy allows no style 
 import numpy as np
 from jaxtyping import Int
 
+from ..markup import Markup, element, join
 from .evidence import Evidence
 from .labels import IN_A_SENTENCE, label, shortened
-from .markup import Markup, element, join
 from .numbers import counted, percent
 from .tables import Entry, boxed, table
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..markup import Markup, element, join
 from .evidence import Evidence
 from .labels import label
-from .markup import Markup, element, join
 from .numbers import percent
 from .tables import boxed
 

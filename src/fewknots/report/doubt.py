@@ -4,11 +4,11 @@ import numpy as np
 
 from ..data.row_draw import some_rows
 from ..explain import distance_to_points
+from ..markup import Markup, element
 from ..numerics.precision import computing_in
 from ..scoring import wilson
 from .axes import Axes, figure, key, labelled, spread
 from .evidence import Evidence
-from .markup import Markup, element
 from .numbers import counted, percent, short
 from .row_values import row_values
 from .tables import table

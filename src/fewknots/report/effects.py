@@ -1,5 +1,6 @@
 """Effects of single columns: curves over numbers and dates, bars over levels."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +14,12 @@ from ..explain import (
     over_the_day,
     over_the_week,
 )
+from ..markup import Markup, element
 from .axes import PROBABILITIES, UNIT, Axes, class_kind, figure, key, labelled, spread
 from .calendar_axis import calendar_ticks, dated
 from .evidence import Evidence
 from .labels import IN_A_SENTENCE, label, shortened, whole
-from .markup import Markup, element
+from .number_evidence import AnyEvidence
 from .numbers import counted, short
 
 _COLUMNS = 6
@@ -40,6 +42,19 @@ NOTE_OF_MANY = (
 )
 
 
+NOTE_OF_NUMBERS = NOTE.replace("Mean probability", "Mean prediction")
+
+
+class _Scale(NamedTuple):
+    """What is drawn of a prediction, and over which range."""
+
+    of: str  # in sentences
+    name: str  # of the axis
+    limits: tuple[float, float]
+    ticks: list[tuple[float, str]] | None
+    written: Callable[[float], str]
+
+
 class _Curve(NamedTuple):
     """One class in a figure."""
 
@@ -50,7 +65,7 @@ class _Curve(NamedTuple):
     high: Float[np.ndarray, " V"]
 
 
-def effect_figures(evidence: Evidence) -> list[Markup]:
+def effect_figures(evidence: AnyEvidence) -> list[Markup]:
     """A small figure for each of the columns that matter most; a date may have up to three."""
     return [
         _drawn(evidence, found)
@@ -59,20 +74,27 @@ def effect_figures(evidence: Evidence) -> list[Markup]:
     ]
 
 
-def _effects(evidence: Evidence, one: Input) -> list[Effect]:
+def _effects(evidence: AnyEvidence, one: Input) -> list[Effect]:
     if one.kind != "date":
         return [effect(evidence.rows, one)]
     circles = over_the_week(evidence.rows, one), over_the_day(evidence.rows, one)
-    telling = [c for c in circles if c is not None and c.span >= _LEAST_SPAN]
+    telling = [c for c in circles if c is not None and c.span >= _LEAST_SPAN * _unit(evidence)]
     return [over_the_calendar(evidence.rows, one), *telling]
 
 
-def _drawn(evidence: Evidence, found: Effect) -> Markup:
+def _unit(evidence: AnyEvidence) -> float:
+    """What a span is measured in: probabilities, or the spread of the target."""
+    return 1.0 if isinstance(evidence, Evidence) else float(np.std(evidence.y))
+
+
+def _drawn(evidence: AnyEvidence, found: Effect) -> Markup:
     title = element("p", label(found.name, IN_A_SENTENCE), class_="title")
     curves = _curves(evidence, found)
-    legend = None if evidence.n_classes == 2 else key(*((one.kind, one.name) for one in curves))
+    legend = None if _is_one_curve(evidence) else key(*((one.kind, one.name) for one in curves))
     if not found.labels:
         picture = _along(evidence, found, curves)
+    elif not isinstance(evidence, Evidence):
+        picture = _dots_of_numbers(evidence, found)
     elif evidence.n_classes == 2:
         picture = _bars(evidence, found)
     else:
@@ -80,9 +102,25 @@ def _drawn(evidence: Evidence, found: Effect) -> Markup:
     return figure(picture, _caption(evidence, found), title, legend)
 
 
-def _curves(evidence: Evidence, found: Effect) -> list[_Curve]:
+def _scale(evidence: AnyEvidence, found: Effect) -> _Scale:
+    if not isinstance(evidence, Evidence):
+        limits = spread(found.low, found.high, found.probability)
+        return _Scale(f"the mean {evidence.what}", evidence.what, limits, None, short)
+    one = evidence.labels[1] if evidence.n_classes == 2 else None
+    name = "probability" if one is None else f"P({one})"
+    of = f"the mean probability of {one}"
+    return _Scale(of, name, UNIT, PROBABILITIES, lambda p: f"{p:.2f}")
+
+
+def _is_one_curve(evidence: AnyEvidence) -> bool:
+    return not isinstance(evidence, Evidence) or evidence.n_classes == 2
+
+
+def _curves(evidence: AnyEvidence, found: Effect) -> list[_Curve]:
     """That of the positive class; of many, those that change most."""
     band = found.probability, found.low, found.high
+    if not isinstance(evidence, Evidence):
+        return [_Curve(evidence.what, "positive", *band)]
     if evidence.n_classes == 2:
         return [_Curve(evidence.labels[1], "positive", *band)]
     return [
@@ -91,7 +129,8 @@ def _curves(evidence: Evidence, found: Effect) -> list[_Curve]:
     ]
 
 
-def _along(evidence: Evidence, found: Effect, curves: list[_Curve]) -> Markup:
+def _along(evidence: AnyEvidence, found: Effect, curves: list[_Curve]) -> Markup:
+    scale = _scale(evidence, found)
     wide = spread(found.values, margin=0.15 if found.separate else 0.0)
     x_ticks = None
     if found.kind == "date":
@@ -102,12 +141,12 @@ def _along(evidence: Evidence, found: Effect, curves: list[_Curve]) -> Markup:
         x_ticks = labelled([float(v) for v in found.values])
     axes = Axes(
         wide,
-        UNIT,
-        y_name=f"P({evidence.labels[1]})" if evidence.n_classes == 2 else "probability",
+        scale.limits,
+        y_name=scale.name,
         height=_HEIGHT,
         bottom=_BELOW,
         x_ticks=x_ticks,
-        y_ticks=PROBABILITIES,
+        y_ticks=scale.ticks,
     )
     for one in curves:
         if found.separate:
@@ -120,12 +159,14 @@ def _along(evidence: Evidence, found: Effect, curves: list[_Curve]) -> Markup:
     def at(one: _Curve, place: int) -> str:
         value = float(found.values[place])
         written = dated(value) if found.kind == "date" else short(value)
-        return f"{one.probability[place]:.2f} at {written}"
+        return f"{scale.written(float(one.probability[place]))} at {written}"
+
+    before = "the mean probability of " if isinstance(evidence, Evidence) else "the mean "
 
     def told(one: _Curve) -> str:
         least, greatest = int(np.argmin(one.probability)), int(np.argmax(one.probability))
         return (
-            f"the mean probability of {one.name} goes from {at(one, 0)} to {at(one, -1)}; least "
+            f"{before}{one.name} goes from {at(one, 0)} to {at(one, -1)}; least "
             f"{at(one, least)}, greatest {at(one, greatest)}."
         )
 
@@ -160,6 +201,26 @@ def _dots_of_levels(found: Effect, curves: list[_Curve]) -> Markup:
     return axes.svg(f"Effect of {name}: the mean probabilities of classes. {listed}.")
 
 
+def _dots_of_numbers(evidence: AnyEvidence, found: Effect) -> Markup:
+    """One line per level, with the mean prediction and its doubt."""
+    levels, scale = [whole(level) for level in found.labels], _scale(evidence, found)
+    axes = Axes(
+        scale.limits,
+        (len(levels) - 0.4, -0.6),
+        x_name=scale.name,
+        height=50.0 + _LINE * len(levels),
+        y_ticks=[(float(i), level) for i, level in enumerate(levels)],
+    )
+    axes.spans(found.low, found.high, found.values, "ink")
+    tooltips = [
+        f"{level}: {scale.written(float(mean))}"
+        for level, mean in zip(levels, found.probability, strict=True)
+    ]
+    axes.dots(found.probability, found.values, 4.5, "dot positive", tooltips)
+    name = shortened(found.name, IN_A_SENTENCE)
+    return axes.svg(f"Effect of {name}: {scale.of} is {', '.join(tooltips)}.")
+
+
 def _bars(evidence: Evidence, found: Effect) -> Markup:
     """One bar per level, from top to bottom."""
     levels = [whole(level) for level in found.labels]
@@ -186,12 +247,14 @@ def _bars(evidence: Evidence, found: Effect) -> Markup:
     )
 
 
-def _caption(evidence: Evidence, found: Effect) -> str | None:
+def _caption(evidence: AnyEvidence, found: Effect) -> str | None:
     said = []
-    if found.missing is not None and evidence.n_classes == 2:
-        probability, low, high = found.missing
-        said.append(f"Where it is missing: {probability:.2f} ({low:.2f} to {high:.2f}).")
+    if found.missing is not None and _is_one_curve(evidence):
+        written = _scale(evidence, found).written
+        mean, low, high = (written(float(value)) for value in found.missing)
+        said.append(f"Where it is missing: {mean} ({low} to {high}).")
     elif found.missing is not None:
+        assert isinstance(evidence, Evidence)
         shown = found.classes_to_show()
         listed = ", ".join(f"{evidence.labels[c]} {found.missing[0][c]:.2f}" for c in shown)
         said.append(f"Where it is missing: {listed}.")

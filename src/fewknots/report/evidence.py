@@ -1,6 +1,5 @@
 """The data for all sections of the report, computed once."""
 
-import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,13 +8,14 @@ from jaxtyping import Bool, Float, Int
 
 from ..data.row_draw import some_rows
 from ..explain import Importance, Input, UnnamedRows, importance, inputs_of, without_names
+from ..explain.labels import places_of
 from ..explain.log_odds import deviation_of_probability
 from ..explain.unnamed_rows import check_kind, check_rows
 from .comparison import Comparison, compare_with_best
 from .labels import IN_A_CELL, IN_A_SENTENCE, shortened
 
 _LATENT_ROWS = 20_000  # rows for which the latent function is computed
-_UNKNOWN_ROWS = "It cannot be known here whether the model learned from these rows."
+UNKNOWN_ROWS = "It cannot be known here whether the model learned from these rows."
 
 RowNames = Callable[[list[int]], list[str]]
 
@@ -72,7 +72,7 @@ class Evidence(NamedTuple):
     @property
     def checked_on(self) -> str:
         """A sentence about the origin of these rows, if it is known."""
-        return str(self.about.get("checked_on") or _UNKNOWN_ROWS)
+        return str(self.about.get("checked_on") or UNKNOWN_ROWS)
 
     @property
     def answer(self) -> Int[np.ndarray, " N"]:
@@ -114,7 +114,7 @@ def gather(
     check_kind(classifier)
     rows = without_names(classifier, X, feature_names)
     check_rows(rows)
-    truth = _codes(classifier.classes_, y, len(rows.X))
+    truth = places_of(classifier.classes_, y, len(rows.X))
     if raw is not None and len(raw) != len(rows.X):
         raise ValueError(f"rows has {len(raw)} rows, X has {len(rows.X)}: they must be the same.")
     inputs = inputs_of(rows, recipe)
@@ -133,7 +133,7 @@ def gather(
         others,
         compare_with_best(log_p, truth, others),
         inputs,
-        importance(rows, truth, inputs),
+        importance(rows, np.asarray(classifier.classes_)[truth], inputs),
         raw,
         about or {},
         row_names,
@@ -164,21 +164,3 @@ def _baseline(name: str, p: Any, shape: tuple[int, int]) -> np.ndarray:
             f"{shape[0]} rows and {shape[1]} classes it must be {wanted}."
         )
     return p
-
-
-def _codes(classes: np.ndarray, y: Any, n_rows: int) -> np.ndarray:
-    """The place of each label in `classes`; a label that is none of them is an error."""
-    y = np.asarray(y)
-    if y.shape != (n_rows,):
-        raise ValueError(f"y must have one label for each of {n_rows} rows, got shape {y.shape}.")
-    is_class = np.stack([y == name for name in classes])
-    known = is_class.any(axis=0)
-    if not np.all(known):
-        row = int(np.argmin(known))
-        names = classes.tolist()
-        listed = " and ".join(map(repr, names)) if len(names) == 2 else reprlib.repr(names)
-        raise ValueError(
-            f"the label of row {row} is {y.tolist()[row]!r}, but the classifier knows "
-            f"{listed}. (Rows are counted from 0.)"
-        )
-    return is_class.argmax(axis=0)

@@ -3,11 +3,11 @@
 import numpy as np
 
 from ..explain.relevance import has_ard
+from ..kernels.hyperparameters import per_input
+from ..markup import Markup, element, join
 from .axes import Axes, figure
-from .evidence import Evidence
-from .hyperparameters import per_input
 from .labels import IN_A_SENTENCE, label, shortened, whole
-from .markup import Markup, element, join
+from .number_evidence import AnyEvidence
 from .numbers import counted
 from .tables import Entry, table
 
@@ -16,7 +16,7 @@ _LISTED = 60
 _UNKNOWN = "these rows do not tell"
 
 
-def importance_bars(evidence: Evidence) -> Markup:
+def importance_bars(evidence: AnyEvidence) -> Markup:
     """The columns that matter most, with intervals."""
     found = evidence.importance
     shown = evidence.order[:_BARS]
@@ -53,7 +53,7 @@ def importance_bars(evidence: Evidence) -> Markup:
     )
 
 
-def importance_table(evidence: Evidence) -> Markup:
+def importance_table(evidence: AnyEvidence) -> Markup:
     """The same as a table, for all columns or the first sixty."""
     found = evidence.importance
     shown = evidence.order[:_LISTED]
@@ -77,7 +77,7 @@ def importance_table(evidence: Evidence) -> Markup:
     return join([table(caption, header, rows), element("p", note, class_="note")])
 
 
-def kernel_detail(evidence: Evidence) -> Markup | None:
+def kernel_detail(evidence: AnyEvidence) -> Markup | None:
     """The kernel's parameters for each input; None if the kernel has no such parameters."""
     classifier = evidence.classifier
     parameters = per_input(classifier.kernel_, classifier._standardiser.scale)
@@ -114,7 +114,7 @@ def _value(parameter: float) -> float | str:
     return "not used" if np.isnan(parameter) else float(parameter)
 
 
-def leading_sentence(evidence: Evidence) -> Markup:
+def leading_sentence(evidence: AnyEvidence) -> Markup:
     """A sentence with the columns whose interval is above zero."""
     found = evidence.importance
     certain = [c for c in evidence.order if found.low[c] > 0]
@@ -126,7 +126,7 @@ def leading_sentence(evidence: Evidence) -> Markup:
     return element("p", *words)
 
 
-def _how_many(evidence: Evidence, certain: int) -> str:
+def _how_many(evidence: AnyEvidence, certain: int) -> str:
     if certain == len(evidence.inputs):
         return "These rows show for every column that it matters."
     return (
@@ -141,7 +141,7 @@ def _does_it_matter(low: float, high: float) -> str:
     return "it harms" if high < 0 else _UNKNOWN
 
 
-def _in_words(evidence: Evidence, column: int) -> str:
+def _in_words(evidence: AnyEvidence, column: int) -> str:
     found = evidence.importance
     around = f"{_nats(found.low[column])} to {_nats(found.high[column])}"
     return f"{_nats(found.loss[column])} nats a row, 95 % interval {around}"

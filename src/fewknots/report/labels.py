@@ -5,7 +5,7 @@ are kept. The whole text is in the tooltip (`title`). A very long text (a cell m
 is shortened there too, so that the page stays small.
 """
 
-from .markup import Markup, element, text
+from ..markup import Markup, element, text
 
 IN_A_CELL = 32  # characters
 IN_A_SENTENCE = 60

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..markup import Markup, element, join
 from .axes import Axes, figure, labelled, unit_axes
 from .evidence import Evidence
-from .markup import Markup, element, join
 from .numbers import percent, short
 from .tables import Entry, table
 

@@ -7,7 +7,10 @@ from importlib.resources import files
 from os import PathLike
 from typing import Any
 
+from ..data.iterator_source import arrow_table
+from ..estimators import GPRegressor
 from ..files.container import replacing
+from ..markup import Markup, element
 from . import (
     calibration,
     card,
@@ -16,14 +19,17 @@ from . import (
     doubt,
     effects,
     importance,
+    number_calibration,
+    number_summary,
     ranking,
+    residuals,
     summary,
     surface,
     training,
 )
 from .evidence import Evidence, RowNames, gather
 from .labels import IN_A_SENTENCE, label, shortened
-from .markup import Markup, element
+from .number_evidence import AnyEvidence, NumberEvidence, gather_numbers
 
 _LINKS = {
     "scores": "Scores",
@@ -31,6 +37,8 @@ _LINKS = {
     "decisions": "Threshold",
     "confusion": "Confusion",
     "ranking": "Ranking and lift",
+    "intervals": "Intervals",
+    "residuals": "Residuals",
     "doubt": "Doubt",
     "inputs": "Columns",
     "training": "Training",
@@ -57,19 +65,22 @@ def write_report(
     about: Mapping[str, Any] | None = None,
     row_names: RowNames | None = None,
 ) -> None:
-    """Write one HTML file about a fitted `GPClassifier` and rows to check it on.
+    """Write one HTML file about a fitted `GPClassifier` or `GPRegressor` and rows to check it on.
 
     The file is self-contained: no network, no fonts, no scripts except its own few lines. It is
     written atomically, and the same arguments give the same bytes.
 
     path : the file to write.
-    X, y : rows that the classifier was not fitted to, and their labels, as in `classes_`.
+    X, y : rows that it was not fitted to, and their labels, as in `classes_`, or numbers.
     feature_names : names of the columns of X; default: the names of the fit, or of `recipe`.
     baselines : `fewknots.tables.model.Baselines`, or an object whose `probabilities(X)` returns
-        a dict of probabilities by name, to compare with the model.
-    recipe : the `Recipe` that made X. With it, the page shows the columns of the table: a date or a
-        text is one column, for any number of features. Without it, each feature is a column.
-    rows : pyarrow table of the same rows before encoding, for the tables that list single rows.
+        a dict of probabilities by name, to compare with the model. For a regressor
+        `NumberBaselines`, or an object whose `seen(X, y, counts)` returns `number_scoring.Seen`.
+    recipe : the `Recipe` that made X; not needed for a classifier that was fitted to a raw table,
+        which has its own. With it, the page shows the columns of the table: a date or a text is one
+        column, for any number of features. Without it, each feature is a column.
+    rows : table of the same rows before encoding (pandas, polars or pyarrow), for the tables that
+        list single rows.
     title : the heading of the page.
     about : further facts for the model card. Some have a place of their own: "target" (the
         predicted column), "n_rows" (number of training rows), "model_file", "checked_on" (a
@@ -77,26 +88,54 @@ def write_report(
         (what the model file contains of the table, such as "20 inducing points.").
     row_names : function that gives the names of rows of X, such as "line 12", for their numbers;
         default: the numbers, from 0.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from fewknots import GPClassifier
+    >>> X, y = make_moons(60, noise=0.2, random_state=0)
+    >>> clf = GPClassifier("rbf", warp=None, n_inducing=8, random_state=0).fit(X, y)
+    >>> from fewknots.report import write_report
+    >>> write_report("moons.html", clf, X, y, feature_names=["across", "up"])
     """
+    if rows is not None:
+        rows = arrow_table(rows)
     if feature_names is None and recipe is not None:
         feature_names = recipe.feature_names
-    evidence = gather(classifier, X, y, feature_names, recipe, baselines, rows, about, row_names)
-    content = page(evidence, title or _title(evidence))
+    given = (classifier, X, y, feature_names, recipe, baselines, rows, about, row_names)
+    if isinstance(classifier, GPRegressor):
+        content = number_page(gather_numbers(*given), title)
+    else:
+        evidence = gather(*given)
+        content = page(evidence, title or _title(evidence))
     with replacing(path) as unfinished:
         unfinished.write_text(content, encoding="utf-8", newline="\n")
 
 
 def page(evidence: Evidence, title: str) -> str:
     """The HTML text."""
-    sections = _sections(evidence)
+    top = [summary.task(evidence), summary.verdict(evidence)]
+    files = (_STYLES, _SCRIPTS) if evidence.n_classes == 2 else (_STYLES_OF_MANY, _SCRIPTS_OF_MANY)
+    return _html(title, top, _sections(evidence), *files)
+
+
+def number_page(evidence: NumberEvidence, title: str | None) -> str:
+    """The same of a model of numbers."""
+    top = [number_summary.task(evidence), number_summary.verdict(evidence)]
+    files = _STYLES, _SCRIPTS_OF_MANY
+    return _html(title or _title(evidence), top, _sections_of_numbers(evidence), *files)
+
+
+def _html(
+    title: str,
+    top: Sequence[Markup | None],
+    sections: list[_Section],
+    styles: Sequence[str],
+    scripts: Sequence[str],
+) -> str:
     links = [element("a", _LINKS[name], href=f"#{name}") for name, _, _ in sections]
     body = [
-        element(
-            "header",
-            element("h1", label(title, _IN_THE_TITLE)),
-            summary.task(evidence),
-            summary.verdict(evidence),
-        ),
+        element("header", element("h1", label(title, _IN_THE_TITLE)), *top),
         element("nav", *links, aria_label="Sections"),
         element(
             "main",
@@ -106,9 +145,8 @@ def page(evidence: Evidence, title: str) -> str:
             ),
         ),
     ]
-    two = evidence.n_classes == 2
-    style = Markup("\n".join(map(_resource, _STYLES if two else _STYLES_OF_MANY)))
-    script = Markup("\n".join(map(_resource, _SCRIPTS if two else _SCRIPTS_OF_MANY)))
+    style = Markup("\n".join(map(_resource, styles)))
+    script = Markup("\n".join(map(_resource, scripts)))
     head = [
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
@@ -151,6 +189,45 @@ def _sections(evidence: Evidence) -> list[_Section]:
                 importance.importance_table(evidence),
                 element("h3", "What the columns that matter most do"),
                 element("p", effects.NOTE if two else effects.NOTE_OF_MANY, class_="note"),
+                _grid(*effects.effect_figures(evidence)),
+                importance.kernel_detail(evidence),
+            ],
+        ),
+        (
+            "training",
+            "How training went",
+            [training.training_sentence(evidence), *([_grid(*fitted)] if fitted else [])],
+        ),
+        ("card", "Model card", card.model_card(evidence)),
+    ]
+
+
+def _sections_of_numbers(evidence: NumberEvidence) -> list[_Section]:
+    fitted = training.training_figures(evidence)
+    return [
+        ("scores", "Scores", [number_summary.score_table(evidence)]),
+        (
+            "intervals",
+            "Do the intervals hold what they say?",
+            [_grid(number_calibration.coverage(evidence), number_calibration.ranks(evidence))],
+        ),
+        (
+            "residuals",
+            "Where the model is wrong",
+            [
+                _grid(residuals.by_prediction(evidence), residuals.by_doubt(evidence)),
+                residuals.most_surprising(evidence),
+            ],
+        ),
+        (
+            "inputs",
+            "Which columns matter",
+            [
+                importance.leading_sentence(evidence),
+                importance.importance_bars(evidence),
+                importance.importance_table(evidence),
+                element("h3", "What the columns that matter most do"),
+                element("p", effects.NOTE_OF_NUMBERS, class_="note"),
                 _grid(*effects.effect_figures(evidence)),
                 importance.kernel_detail(evidence),
             ],
@@ -207,10 +284,10 @@ def _grid(*figures: Markup | None) -> Markup:
     return element("div", *figures, class_="grid")
 
 
-def _title(evidence: Evidence) -> str:
+def _title(evidence: AnyEvidence) -> str:
     target = evidence.about.get("target")
     return (
-        "Report on a classifier"
+        f"Report on a {'classifier' if isinstance(evidence, Evidence) else 'regressor'}"
         if target is None
         else f"Predicting {shortened(target, IN_A_SENTENCE)}"
     )

@@ -4,11 +4,11 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_curve
 
+from ..markup import Markup, element
 from ..scoring import scores
 from .axes import figure, key, unit_axes
 from .evidence import Evidence
 from .lift import gains_curve, lift_bars, lift_table
-from .markup import Markup, element
 from .numbers import percent, short
 from .summary import MODEL
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .evidence import Evidence
+from .number_evidence import AnyEvidence
 
 _MOST_COLUMNS = 8
 
@@ -17,7 +17,7 @@ class RowValues(NamedTuple):
     left_out: int  # number of columns that are not shown
 
 
-def row_values(evidence: Evidence, rows: np.ndarray) -> RowValues:
+def row_values(evidence: AnyEvidence, rows: np.ndarray) -> RowValues:
     """The values of some rows."""
     if evidence.raw is None:
         blocks = [evidence.inputs[column].features for column in evidence.order]

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from ..markup import Markup, element, join
 from ..scoring import intervals, scores
 from .card import SCORE_HEADINGS, held_by, likelihood_in_a_word, scores_of_model
 from .evidence import Evidence
 from .labels import IN_A_SENTENCE, label
-from .markup import Markup, element, join
+from .number_evidence import AnyEvidence
 from .numbers import counted, percent, short
 from .tables import Entry, table
 
@@ -52,7 +53,7 @@ def task(evidence: Evidence) -> Markup:
         f"{percent(evidence.counts[frequent] / len(evidence.y))} {before}",
         names[frequent],
         f". {evidence.checked_on} The model is a Gaussian process held by {held_by(classifier)}",
-        _learned_from(evidence),
+        learned_from(evidence),
         f" ({classifier.method_}, {likelihood_in_a_word(classifier)}).",
         class_="task",
     )
@@ -68,7 +69,7 @@ def verdict(evidence: Evidence) -> Markup:
         (short(found["ece"], 2), "calibration error"),
     ]
     drawn = [element("div", element("b", value), element("span", name)) for value, name in tiles]
-    return join([element("div", *drawn, class_="tiles"), _worth(evidence)])
+    return join([element("div", *drawn, class_="tiles"), worth(evidence)])
 
 
 def score_table(evidence: Evidence) -> Markup:
@@ -82,7 +83,7 @@ def score_table(evidence: Evidence) -> Markup:
     for name, (p, log_p) in predictors.items():
         found = scores(p, evidence.y, log_p)
         around = intervals(p, evidence.y, resamples=resamples, log_p=log_p)
-        rows.append([name, *(_entry(found[key], around[key]) for key in found)])
+        rows.append([name, *(entry(found[key], around[key]) for key in found)])
     header = ["Predictor", *(SCORE_HEADINGS[key] for key in found)]
     meaning = _MEANING if evidence.n_classes == 2 else _MEANING_OF_MANY
     return join(
@@ -90,19 +91,22 @@ def score_table(evidence: Evidence) -> Markup:
     )
 
 
-def _learned_from(evidence: Evidence) -> str:
+def learned_from(evidence: AnyEvidence) -> str:
+    """Words about the number of training rows, if it is known."""
     n_rows = evidence.about.get("n_rows")
     return f" and learned from {counted(n_rows, 'row')}" if isinstance(n_rows, int) else ""
 
 
-def _worth(evidence: Evidence) -> Markup | None:
+def worth(evidence: AnyEvidence) -> Markup | None:
+    """The comparison with the best baseline in a sentence."""
     if evidence.against is None:
         return None
     words = element("b", evidence.against.words)
     return element("p", words, f" ({evidence.against.interval}).", class_="verdict")
 
 
-def _entry(value: float | None, around: tuple[float, float] | None) -> Entry:
+def entry(value: float | None, around: tuple[float, float] | None) -> Entry:
+    """A score with its interval."""
     if value is None or around is None:
         return Entry("–", None)
     low, high = around

@@ -3,11 +3,11 @@
 import numpy as np
 
 from ..explain import surface, two_to_show, typical_row
+from ..markup import Markup, element
 from .axes import WIDTH, Axes, class_key, class_kind, figure
 from .evidence import Evidence
 from .heat_map import heat_map, level_line, region_map
 from .labels import IN_A_SENTENCE, shortened, svg_label
-from .markup import Markup, element
 from .numbers import counted, percent
 
 _DOTS = 500

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..markup import Markup, element, text
 from .labels import label, whole
-from .markup import Markup, element, text
 from .numbers import cell
 
 

@@ -3,15 +3,15 @@
 import numpy as np
 
 from ..explain.history import clock, settled_range
+from ..markup import Markup, element
 from .axes import Axes, figure, spread
-from .evidence import Evidence
-from .markup import Markup, element
+from .number_evidence import AnyEvidence
 from .numbers import counted, short
 
 _MOST_POINTS = 400
 
 
-def training_figures(evidence: Evidence) -> list[Markup]:
+def training_figures(evidence: AnyEvidence) -> list[Markup]:
     """The bound over time, and the held-out NLP if the fit had one."""
     history = getattr(evidence.classifier, "history_", None) or {}
     if len(history.get("bound", ())) < 2:
@@ -31,7 +31,7 @@ def training_figures(evidence: Evidence) -> list[Markup]:
     return figures
 
 
-def training_sentence(evidence: Evidence) -> Markup:
+def training_sentence(evidence: AnyEvidence) -> Markup:
     """How long it took and how it ended."""
     classifier = evidence.classifier
     history = getattr(classifier, "history_", None) or {}

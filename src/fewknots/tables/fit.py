@@ -2,7 +2,7 @@
 
 The rows are read once to find out what the columns hold (reading.py). Small tables are then read
 into memory. Of large tables only the held-out rows, and a sample for logistic regression, are read
-into memory, and the classifier reads the rest as a stream. On a cluster the workers read it.
+into memory, and the estimator reads the rest as a stream. On a cluster the workers read it.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,20 +11,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from ..data.blocks import row_slices
 from ..data.csv_dialect import CsvOptions
 from ..data.row_draw import HashSplit
 from ..data.table_files import RawFiles
-from ..estimators import GPClassifier
+from ..estimators import GPClassifier, GPRegressor
 from ..exceptions import CheckpointWarning, warn
 from ..extras import missing
 from ..fitting.plan import FitPlan, choose_plan
-from ..scoring import difference_interval, row_nlp, scores
 from ..stopping import TimeLimit, listening
 from ..version import __version__
-from .baselines import LOGISTIC, Baselines
+from .judging import JUDGES
 from .learned_rows import LearnedRowsCounter
 from .model import TableModel
 from .reading import (
@@ -37,6 +35,8 @@ from .reading import (
     joined_rows,
     survey,
 )
+from .recipe import Labels
+from .recipe.number_target import NUMBERS
 
 MOST_ROWS_IN_MEMORY = 1_000_000
 MOST_BYTES_IN_MEMORY = 500_000_000
@@ -47,12 +47,12 @@ _MOST_PRODUCTS = 2**26  # in a step of logistic regression, for many columns and
 _VALIDATION = 0.02  # share of the rows for validation in minibatch training
 _PIECES_A_WORKER = 2
 _LAST_SCORES = 0.1  # share of the time for scoring the held-out rows
-_LEAST_TIME = 0.01  # seconds, for a classifier whose time is over before it begins
+_LEAST_TIME = 0.01  # seconds, for an estimator whose time is over before it begins
 _SCORED_AT_ONCE = 4096
 _FILES_NAMED = 20  # in the model file
-MODEL = "Gaussian process"
 _NO_PROGRESS = NoProgress()
 _AS_RECOGNISED = CsvOptions()
+Estimator = GPClassifier | GPRegressor
 
 
 class RunOptions(NamedTuple):
@@ -65,10 +65,10 @@ class RunOptions(NamedTuple):
     in_memory: bool | None = None  # whether to read all rows at once; None: if they are few
     cluster: str | None = None  # address of a Dask scheduler
     workers: int | None = None  # or number of Dask workers on this machine
-    limit: TimeLimit | None = None  # for the whole run, not only for the classifier
+    limit: TimeLimit | None = None  # for the whole run, not only for the estimator
 
     def for_minibatches(self) -> dict[str, Any]:
-        """Arguments of a classifier that trains by minibatches.
+        """Arguments of an estimator that trains by minibatches.
 
         Its validation rows, which decide when to stop, are not the held-out rows: otherwise the
         scores of the held-out rows would look better than they are.
@@ -83,52 +83,58 @@ class RunOptions(NamedTuple):
 def fit_files(
     source: Any,
     task: Task,
-    classifier: GPClassifier,
+    estimators: Estimator | Sequence[Estimator],
     run: RunOptions,
     watch: ReadingProgress = _NO_PROGRESS,
     csv: CsvOptions = _AS_RECOGNISED,
     show: Callable[[RawFiles, Survey], None] | None = None,
 ) -> TableModel:
-    """Fit `classifier` to files of rows; the result can predict for such files.
+    """Fit an estimator to files of rows; the result can predict for such files.
 
-    Everything that does not need the classifier is done before it is fitted. So when the time is
+    Everything that does not need the estimator is done before it is fitted. So when the time is
     over, or after Ctrl-C, only the scores of the held-out rows are missing or incomplete.
 
+    estimators : one, or a classifier and a regressor: the target decides which of them it is
     csv : format of CSV files, where it should not be recognised
     show : called with the survey of the columns, before training begins
     """
     files = RawFiles(source, csv)
-    surveyed = survey(files, task, watch)
+    given = estimators if isinstance(estimators, Sequence) else [estimators]
+    by_target = {estimator._learns: estimator for estimator in given}
+    surveyed = survey(files, task, watch, tuple(by_target))
     if show is not None:
         watch.hide()
         show(files, surveyed)
     recipe, labels, rows_of_files, _ = surveyed
-    n_rows, n_classes = sum(rows_of_files), len(labels.values)
-    reader = TableReader(files, task, recipe, labels, watch)
+    estimator, judge = by_target[labels.learns], JUDGES[labels.learns]
+    n_rows, n_classes = sum(rows_of_files), labels.n_classes
+    numbers = labels.learns == NUMBERS
+    likelihood = estimator._settings().starting_likelihood(None) if numbers else None
+    reader = TableReader(files, task, recipe, labels, watch, likelihood)
     width = reader.width
     most = _MOST_NUMBERS // width
     held_out_split = HashSplit(run.hold_out, run.seed).at_most(min(MOST_HELD_OUT, most), n_rows)
-    n_sampled = min(_MOST_SAMPLED, most, _MOST_PRODUCTS // (width * n_classes))
+    n_sampled = min(_MOST_SAMPLED, most, _MOST_PRODUCTS // (width * max(1, n_classes)))
     sample_split = HashSplit(1.0, run.seed + 1).at_most(n_sampled, n_rows)
     learned = LearnedRowsCounter.of_rows(n_rows, n_classes)
     on_cluster = run.cluster is not None or run.workers is not None
     few = n_rows <= MOST_ROWS_IN_MEMORY and n_rows * width * 8 <= MOST_BYTES_IN_MEMORY
     in_memory = not on_cluster and (few if run.in_memory is None else run.in_memory)
     where = "memory" if in_memory else "cluster" if on_cluster else "stream"
-    _plan(classifier, n_rows, n_classes, where)  # what cannot be is an error before any more work
+    _plan(estimator, n_rows, n_classes, where)  # what cannot be is an error before any more work
     kept = HashSplit(1.0, run.seed) if in_memory else sample_split
     sample, held_out = reader.sample_and_held_out(kept, held_out_split, learned)
     for_baselines = sample.some(sample_split) if in_memory else sample
-    baselines = Baselines.fitted(*for_baselines, n_classes)
+    baselines = judge.fitted_baselines(*for_baselines, n_classes)
     if run.limit is not None:  # the time that is left, minus a share for the last scores
-        classifier.set_params(max_time=max(_LEAST_TIME, (1.0 - _LAST_SCORES) * run.limit.left()))
+        estimator.set_params(max_time=max(_LEAST_TIME, (1.0 - _LAST_SCORES) * run.limit.left()))
     extra = sample.for_absent_classes(n_classes)
     if on_cluster:
         far = TableReader(files, task, recipe, labels, _NO_PROGRESS)  # is sent to the workers
-        _fit_on_cluster(classifier, far, rows_of_files, held_out_split, extra, run, watch)
+        _fit_on_cluster(estimator, far, rows_of_files, held_out_split, extra, run, watch)
     elif in_memory:
-        if _plan(classifier, len(sample.y), n_classes, where).plan is not None:
-            classifier.set_params(**run.for_minibatches())
+        if _plan(estimator, len(sample.y), n_classes, where).plan is not None:
+            estimator.set_params(**run.for_minibatches())
         elif run.resume:
             warn(
                 f"a table of {n_rows:,} rows is fitted as a whole, which leaves no checkpoints: "
@@ -137,19 +143,20 @@ def fit_files(
             )
         watch.hide()
         rows = joined_rows([sample, extra])
-        classifier.fit(rows.X, rows.y, sample_weight=rows.weights)
+        estimator.fit(rows.X, rows.y, sample_weight=rows.weights)
     else:
-        classifier.set_params(**run.for_minibatches())
+        estimator.set_params(**run.for_minibatches())
         # each call starts a new pass over (X, y, weights)
-        classifier.fit_stream(lambda: map(tuple, reader.outside(held_out_split, extra)))
+        estimator.fit_stream(lambda: map(tuple, reader.outside(held_out_split, extra)))
     # arguments of this run are not part of the model
-    classifier.set_params(
+    estimator.set_params(
         checkpoint=None, resume=False, validation_fraction=None, verbose=0, max_time=None
     )
-    classifier.classes_ = np.array(labels.values)
+    if isinstance(labels, Labels):
+        estimator.classes_ = np.array(labels.values)
     about = _about(files, run.seed)
     n_learned = n_rows - len(held_out.y)
-    model = TableModel(classifier, recipe, labels, baselines, n_learned, about, learned.learned())
+    model = TableModel(estimator, recipe, labels, baselines, n_learned, about, learned.learned())
     about["hold_out"] = {
         "rows": len(held_out.y),
         "share": held_out_split.share,
@@ -160,16 +167,16 @@ def fit_files(
     return model
 
 
-def _plan(classifier: GPClassifier, n_rows: int, n_classes: int, where: str) -> FitPlan:
-    """How the classifier will be trained; an error if it cannot be for so many classes."""
-    classes = np.arange(n_classes)
-    settings = classifier._settings().for_classes(classes)
+def _plan(estimator: Estimator, n_rows: int, n_classes: int, where: str) -> FitPlan:
+    """How the estimator will be trained; an error if it cannot be, for so many classes."""
+    classes = np.arange(n_classes) if n_classes else None
+    settings = estimator._settings().for_classes(classes)
     n_latent = settings.starting_likelihood(classes).n_latent
     return choose_plan(settings, n_rows, where, n_latent)
 
 
 def _fit_on_cluster(
-    classifier: GPClassifier,
+    estimator: Estimator,
     reader: TableReader,
     rows_of_files: Sequence[int],
     held_out: HashSplit,
@@ -183,13 +190,13 @@ def _fit_on_cluster(
     except ImportError as error:
         what = "fitting on a cluster needs dask and distributed"
         raise ImportError(missing(what, "dask")) from error
-    classifier.set_params(checkpoint=run.checkpoint, resume=run.resume)
+    estimator.set_params(checkpoint=run.checkpoint, resume=run.resume)
     with connected(run.cluster, run.workers) as client:
         n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
         n_pieces = _PIECES_A_WORKER * n_workers
         X, y, weights = as_arrays(reader, rows_of_files, held_out, n_pieces, extra)
         watch.hide()
-        classifier.fit(X, y, sample_weight=weights)
+        estimator.fit(X, y, sample_weight=weights)
 
 
 def compared(
@@ -199,34 +206,19 @@ def compared(
 
     Fewer than all rows are scored if the time is over before; none after Ctrl-C.
     """
-    found: list[np.ndarray] = []
+    found: list[Any] = []
+    done = 0
     with listening() as interruption:
         for some in row_slices(len(rows.y), _SCORED_AT_ONCE):
             if interruption.seen or (found and limit is not None and limit.is_over()):
                 break
-            found.append(model.classifier.predict_log_proba(rows.X[some]))
+            found.append(model.judge.seen(model.estimator, rows.X[some], rows.y[some]))
+            done = some.stop
     if not found:
         return {"scores": {}, "scored": 0}
-    log_p = np.concatenate(found)
-    X, y = rows.X[: len(log_p)], rows.y[: len(log_p)]
-    return comparison(log_p, y, model.baselines.probabilities(X)) | {"scored": len(y)}
-
-
-def comparison(
-    log_p: Float[np.ndarray, "N C"], y: np.ndarray, simple: dict[str, np.ndarray]
-) -> dict[str, Any]:
-    """Scores by name, and the gain in NLP of the model over logistic regression."""
-    p = probabilities_to_score(log_p)
-    found = {MODEL: scores(p, y, log_p)} | {name: scores(q, y) for name, q in simple.items()}
-    ours, theirs = row_nlp(p, y, log_p), row_nlp(simple[LOGISTIC], y)
-    gain = {"nlp": float(np.mean(theirs - ours)), "interval": [*difference_interval(theirs, ours)]}
-    return {"scores": found, "gain": gain}
-
-
-def probabilities_to_score(log_p: Float[np.ndarray, "N C"]) -> Float[np.ndarray, "N ..."]:
-    """The probabilities that `scoring` takes: of the positive class, or of each of many."""
-    p = np.exp(log_p)
-    return p[:, 1] if p.shape[1] == 2 else p
+    X, y = rows.X[:done], rows.y[:done]
+    simple = model.judge.seen_simply(model.baselines, model.estimator, X, y)
+    return model.judge.comparison(model.judge.joined(found), y, simple) | {"scored": len(y)}
 
 
 def _about(files: RawFiles, seed: int) -> dict[str, Any]:

@@ -12,7 +12,8 @@ key is random, so that the prints of two models cannot be compared. The hash can
 with prints and key one can test whether a given row is among them, which is their purpose.
 
 - The label is not in the hash: a row without its label, or with another label, is still recognised.
-  The label is stored with the print, in the last bits (`entries`): one for two classes.
+  The label is stored with the print, in the last bits (`entries`): one for two classes. Of a
+  target that is a number these bits are a hash of it, in float32.
 - Inputs are first rounded to float32. So the prints stay the same if the table is written as text
   with fewer digits, in float32, or on a machine whose sine differs in the last digit.
 - With very many rows, only a share of them gets prints, chosen by another hash of the inputs. So
@@ -34,6 +35,7 @@ from ..files.model_format import field, finite
 
 MOST_PRINTS = 2**20
 KEY_BYTES = 16
+_BITS_OF_NUMBERS = 8
 _BUFFERED = 2**22  # number of entries at which equal ones are merged
 _COUNTS = (np.uint8, np.uint16, np.uint32, np.uint64)
 
@@ -47,8 +49,9 @@ class RowPrints(NamedTuple):
 
     @classmethod
     def with_new_key(cls, share: float, n_classes: int) -> "RowPrints":
-        """Prints with a new random key."""
-        return cls(secrets.token_bytes(KEY_BYTES), share, (n_classes - 1).bit_length())
+        """Prints with a new random key; no classes: numbers."""
+        bits = (n_classes - 1).bit_length() if n_classes else _BITS_OF_NUMBERS
+        return cls(secrets.token_bytes(KEY_BYTES), share, bits)
 
     def chosen(self, X: Float[np.ndarray, "N D"]) -> Bool[np.ndarray, " N"]:
         """Whether each row gets a print."""
@@ -61,7 +64,10 @@ class RowPrints(NamedTuple):
         return in_share(bits, self.share)
 
     def entries(self, X: Float[np.ndarray, "N D"], codes: np.ndarray) -> UInt64[np.ndarray, " N"]:
-        """The print of each row's inputs in the upper bits, its label's number in the last ones."""
+        """The print of each row's inputs in the upper bits, its label's number in the last ones.
+
+        codes : numbers of labels, or, in floating point, a target that is a number.
+        """
         rounded = _rounded(X)
         content, width, key = rounded.tobytes(), rounded.itemsize * rounded.shape[1], self.key
         blake2b = hashlib.blake2b  # one call per row: a million calls take about a second
@@ -72,7 +78,11 @@ class RowPrints(NamedTuple):
             ]
         )
         prints = np.frombuffer(digests, "<u8").astype(np.uint64)
-        return self.without_label(prints) | np.asarray(codes).astype(np.uint64)
+        codes = np.asarray(codes)
+        if codes.dtype.kind == "f":
+            codes = mixed(_rounded(codes).view(np.uint32).astype(np.uint64))
+            codes &= np.uint64((1 << self.label_bits) - 1)
+        return self.without_label(prints) | codes.astype(np.uint64)
 
     def without_label(self, entries: UInt64[np.ndarray, " N"]) -> UInt64[np.ndarray, " N"]:
         """The entries without the label: equal for rows with equal inputs."""
@@ -83,7 +93,7 @@ class RowPrints(NamedTuple):
         return hashlib.blake2b(self.entries(X, codes).tobytes(), digest_size=16).hexdigest()
 
 
-def _rounded(X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+def _rounded(X: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """As contiguous float32; -0 becomes 0, and numbers that are too large become infinite."""
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(X, dtype=np.float32) + np.float32(0.0)

@@ -1,8 +1,9 @@
-"""A classifier together with its recipe: what `fewknots fit` saves.
+"""An estimator together with its recipe: what `fewknots fit` saves.
 
-`GPClassifier` takes numbers. A table has words, dates and gaps, and predictions should work for the
-raw table. So the model file also holds how each column becomes numbers (recipe/), the values of the
-target, and two simple models to compare with (baselines.py).
+`GPClassifier` and `GPRegressor` take numbers. A table has words, dates and gaps, and predictions
+should work for the raw table. So the model file also holds how each column becomes numbers
+(recipe/), the values of the target, and two simple models to compare with (baselines.py,
+number_baselines.py).
 """
 
 from collections import Counter
@@ -21,15 +22,18 @@ from ..data.iterator_source import arrow_table
 from ..data.row_checks import Reasons, joined, refuse
 from ..data.sources import Place
 from ..data.table_files import RawFiles
-from ..estimators import GPClassifier, saved_model
+from ..estimators import saved_model
 from ..exceptions import ModelFileError
 from ..files import model_format
 from ..files.container import Arrays, Header
 from ..files.header_values import KnownClasses
 from ..files.model_format import field
 from .baselines import Baselines
+from .judging import JUDGES, Judge
 from .learned_rows import LearnedRows
-from .recipe import Labels, Recipe
+from .number_baselines import NumberBaselines
+from .recipe import Recipe
+from .recipe.number_target import NumberTarget, Target, target_from_header
 
 _BASELINES, _LEARNED = "baselines.", "learned_rows."
 _AS_RECOGNISED = CsvOptions()
@@ -43,7 +47,8 @@ class TableRows(NamedTuple):
     """
 
     X: Float[np.ndarray, "N D"]
-    y: np.ndarray | None  # number of the label, 1 for the positive of two; None without labels
+    # number of the label, 1 for the positive of two, or the number itself; None without targets
+    y: np.ndarray | None
     raw: pa.RecordBatch
     place: Place
     whole: pa.RecordBatch  # all rows
@@ -54,24 +59,49 @@ class TableRows(NamedTuple):
 
 @dataclass(frozen=True)
 class TableModel:
-    """A fitted classifier that takes raw tables.
+    """A fitted classifier or regressor that takes raw tables.
 
-    classifier : the Gaussian process; its `classes_` are the values of `labels`
+    estimator : the Gaussian process, a `GPClassifier` or `GPRegressor`; the `classes_` of a
+        classifier are the values of `labels`
     recipe : converts columns to its inputs
-    labels : the target column and its values; of two, the positive one is last
-    baselines : majority class and logistic regression on the same rows
+    labels : the target column and its values, of two the positive one last; or that it is a number
+    baselines : two simple models of the same rows
     n_rows : number of training rows
     about : the file names, hold-out scores, versions, seed and date of the fit
     learned : fingerprints of the training rows; None in files of older versions
+
+    Examples
+    --------
+    >>> import subprocess
+    >>> import sys
+    >>> import pandas as pd
+    >>> import fewknots
+    >>> table = pd.DataFrame({"age": [30, 50, 41, 47] * 10, "late": ["no", "yes"] * 20})
+    >>> table.to_csv("late.csv", index=False)
+    >>> command = "fewknots fit late.csv --target late --inducing 3"
+    >>> done = subprocess.run([sys.executable, "-m", *command.split()], capture_output=True)
+    >>> model = fewknots.load("late.fewknots")
+    >>> model.target, model.positive
+    ('late', 'yes')
     """
 
-    classifier: GPClassifier
+    estimator: Any
     recipe: Recipe
-    labels: Labels
-    baselines: Baselines
+    labels: Target
+    baselines: Baselines | NumberBaselines
     n_rows: int
     about: dict[str, Any]
     learned: LearnedRows | None = None
+
+    @property
+    def classifier(self) -> Any:
+        """The estimator, by the name that it has where classes are predicted."""
+        return self.estimator
+
+    @property
+    def judge(self) -> Judge:
+        """Who scores its predictions."""
+        return JUDGES[self.labels.learns]
 
     @property
     def target(self) -> str:
@@ -85,14 +115,16 @@ class TableModel:
 
     @property
     def predicted(self) -> str:
-        """What is predicted, in words: "late = yes", or "cut (5 classes)"."""
+        """What is predicted, in words: "late = yes", "cut (5 classes)", "price (a number)"."""
+        if isinstance(self.labels, NumberTarget):
+            return f"{self.target} (a number)"
         if self.positive is None:
             return f"{self.target} ({len(self.labels.values):,} classes)"
         return f"{self.target} = {self.positive}"
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of the classifier's inputs."""
+        """The names of the estimator's inputs."""
         return self.recipe.feature_names
 
     def predict_proba(self, table: Any) -> Float[np.ndarray, "N C"]:
@@ -102,6 +134,20 @@ class TableModel:
         """
         rows = arrow_table(table)
         return self.classifier.predict_proba(self.recipe.encode(rows, Place("the table")))
+
+    def predict(self, table: Any, return_std: bool = False) -> Any:
+        """The label, or the mean of the number, for each row of such a table.
+
+        return_std : of numbers, the standard deviations too
+        """
+        X = self.recipe.encode(arrow_table(table), Place("the table"))
+        if return_std and self.labels.n_classes:
+            raise ValueError(
+                "return_std is for models of numbers, and this one predicts classes: "
+                "predict_proba says how sure it is."
+            )
+        options = {"return_std": True} if return_std else {}
+        return self.estimator.predict(X, **options)
 
     def rows(
         self,
@@ -147,11 +193,11 @@ class TableModel:
         """Write the model as an ONNX graph, with as much of its recipe as ONNX can express."""
         from ..export import to_onnx
 
-        to_onnx(self.classifier, path, dtype=dtype, recipe=self.recipe)
+        to_onnx(self.estimator, path, dtype=dtype, recipe=self.recipe)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, which `fewknots.load` reads."""
-        header, arrays = saved_model.contents(self.classifier)
+        header, arrays = saved_model.contents(self.estimator)
         header["table"] = {
             "recipe": self.recipe.header(),
             "labels": self.labels.header(),
@@ -162,35 +208,42 @@ class TableModel:
         if self.learned is not None:
             header["table"]["learned_rows"] = self.learned.header()
             arrays |= {f"{_LEARNED}{name}": a for name, a in self.learned.arrays().items()}
-        restore = partial(TableModel.restored, known=saved_model.classes_of(self.classifier))
+        restore = partial(TableModel.restored, known=saved_model.classes_of(self.estimator))
         model_format.write(path, type(self), header, arrays, restore)
 
     @classmethod
     def restored(cls, header: Header, arrays: Arrays, known: KnownClasses) -> "TableModel":
         """The inverse of `save`; nothing in a file is trusted."""
-        classifier, table = saved_model.restored(header, arrays, known), header["table"]
-        if not isinstance(classifier, GPClassifier):
-            raise ModelFileError("it has a recipe for tables, but is no classifier.")
+        estimator, table = saved_model.restored(header, arrays, known), header["table"]
         recipe = Recipe.from_header(field(table, "recipe", dict))
-        labels = Labels.from_header(field(table, "labels", dict))
-        n_features = classifier.n_features_in_
+        labels = target_from_header(field(table, "labels", dict))
+        if estimator._learns != labels.learns:
+            raise ModelFileError(
+                f"its target is {labels.learns}, but its estimator learns {estimator._learns}."
+            )
+        n_features = estimator.n_features_in_
         if len(recipe.feature_names) != n_features:
             raise ModelFileError(
-                f"its recipe makes {len(recipe.feature_names)} inputs of a row, but its classifier "
+                f"its recipe makes {len(recipe.feature_names)} inputs of a row, but its estimator "
                 f"takes {n_features}."
             )
-        n_classes = len(classifier.classes_)
-        if len(labels.values) != n_classes:
-            raise ModelFileError(
-                f"it names {len(labels.values)} labels, but its classifier has {n_classes}."
-            )
-        baselines = Baselines.restored(_with_prefix(_BASELINES, arrays), n_features, n_classes)
+        simple = _with_prefix(_BASELINES, arrays)
+        baselines: Baselines | NumberBaselines
+        if isinstance(labels, NumberTarget):
+            baselines = NumberBaselines.restored(simple, n_features)
+        else:
+            n_classes = len(estimator.classes_)
+            if labels.n_classes != n_classes:
+                raise ModelFileError(
+                    f"it names {labels.n_classes} labels, but its classifier has {n_classes}."
+                )
+            baselines = Baselines.restored(simple, n_features, n_classes)
         n_rows, about = field(table, "n_rows", int), field(table, "about", dict)
         learned = None
         if table.get("learned_rows") is not None:
             prints = field(table, "learned_rows", dict)
             learned = LearnedRows.restored(prints, _with_prefix(_LEARNED, arrays), n_rows)
-        return cls(classifier, recipe, labels, baselines, n_rows, about, learned)
+        return cls(estimator, recipe, labels, baselines, n_rows, about, learned)
 
 
 def _with_prefix(prefix: str, arrays: Arrays) -> Arrays:

@@ -18,11 +18,13 @@ from ..data.row_draw import HashSplit
 from ..data.sources import Place
 from ..data.table_files import RawFiles
 from ..exceptions import DataError
+from ..likelihoods import Likelihood
+from ..likelihoods.base import StrangeNumberError
 from .learned_rows import LearnedRowsCounter
-from .recipe import Labels, Recipe, RecipeLearner
+from .recipe import Recipe, RecipeLearner
 from .recipe.arrow_numbers import as_numbers
 from .recipe.columns import CHOICES
-from .recipe.labels import LabelLearner
+from .recipe.number_target import CLASSES, Target, TargetLearner
 from .recipe.profile import AS_SAID, SKIPPED, ColumnProfile
 
 SKIP = "skip"
@@ -89,23 +91,28 @@ class Survey(NamedTuple):
     """The result of one pass over all rows."""
 
     recipe: Recipe
-    labels: Labels
+    labels: Target
     rows_of_files: tuple[int, ...]
     columns: tuple[ColumnProfile, ...]  # in the order of the table
 
 
-def survey(files: RawFiles, task: Task, watch: ReadingProgress) -> Survey:
-    """Learn the recipe and find the labels."""
+def survey(
+    files: RawFiles, task: Task, watch: ReadingProgress, learns: tuple[str, ...] = (CLASSES,)
+) -> Survey:
+    """Learn the recipe and find the labels, or that the target is a number.
+
+    learns : which of "classes" and "numbers" the target may be
+    """
     inputs = task.inputs(files)
     learner = RecipeLearner(files.schema, inputs, task.kinds, bool(files.dialects))
-    labels = LabelLearner(task.target)
+    labels = TargetLearner(task.target, learns)
     counts = dict.fromkeys(map(str, files.paths), 0)
     for batch, place in files.batches([*inputs, task.target]):
         counts[place.name] += batch.num_rows
         codes = labels.add(batch.column(task.target), place)
         learner.add(batch, place, codes)
         watch("looking at the columns", learner.n_rows)
-    recipe, found = learner.recipe(), labels.labels(task.positive)
+    recipe, found = learner.recipe(), labels.found(task.positive)
     profiles = [labels.profile(), *learner.profiles()]
     profiles += [ColumnProfile(name, SKIPPED, "", 0, (AS_SAID,)) for name in task.skipped]
     if task.weight is not None:
@@ -116,7 +123,7 @@ def survey(files: RawFiles, task: Task, watch: ReadingProgress) -> Survey:
 
 
 class NumberedRows(NamedTuple):
-    """Inputs, numbers of labels, and weights."""
+    """Inputs, numbers of labels (or numbers to learn), and weights."""
 
     X: Float[np.ndarray, "N D"]
     y: np.ndarray
@@ -133,6 +140,7 @@ class NumberedRows(NamedTuple):
         Of two classes both need rows: then the classifier says so.
         """
         absent = np.setdiff1d(np.arange(n_classes), self.y)[: n_classes if n_classes > 2 else 0]
+        absent = absent.astype(self.y.dtype)
         X = np.repeat(self.X[:1], len(absent), axis=0)
         return NumberedRows(X, absent, np.zeros(len(absent)))
 
@@ -145,9 +153,16 @@ class TableReader:
     """Applies a recipe to files while they are read."""
 
     def __init__(
-        self, files: RawFiles, task: Task, recipe: Recipe, labels: Labels, watch: ReadingProgress
+        self,
+        files: RawFiles,
+        task: Task,
+        recipe: Recipe,
+        labels: Target,
+        watch: ReadingProgress,
+        likelihood: Likelihood | None = None,
     ) -> None:
-        self._files, self._weight = files, task.weight
+        """`likelihood` : of numbers; one that it gives no probability is an error."""
+        self._files, self._weight, self._likelihood = files, task.weight, likelihood
         self._recipe, self._labels, self._watch = recipe, labels, watch
         roles = [task.target] if task.weight is None else [task.target, task.weight]
         self._names = list(dict.fromkeys([*recipe.names, *roles]))
@@ -210,6 +225,12 @@ class TableReader:
     def _rows(self, batch: pa.RecordBatch, place: Place) -> NumberedRows:
         X = self._recipe.encode(batch, place)
         y = self._labels.codes(batch.column(self._labels.target), place)
+        if self._likelihood is not None:
+            try:
+                self._likelihood.encoded(y)
+            except StrangeNumberError as error:
+                where = f"{place.row(error.row)}: column {self._labels.target!r}"
+                raise DataError(f"{where} {error.reason}") from None
         return NumberedRows(X, y, self._weights(batch, place))
 
     def _weights(self, batch: pa.RecordBatch, place: Place) -> np.ndarray:

@@ -62,9 +62,9 @@ class Overlap(NamedTuple):
         """(checked_on, note) if all given rows are scored."""
         if self.checked == 0:
             text = (
-                f"{_rows(self.given)}. It cannot be known whether the model learned from them: it "
-                f"can tell for about one row in {round(1.0 / self.share):,}, and none of these is "
-                "one."
+                f"{_rows(self.given)}. It cannot be known whether the model learned from them: "
+                f"it can recognise about one row in {round(1.0 / self.share):,}, and none of these "
+                "rows belongs to that share."
             )
             return text, text
         if self.new < self.checked:
@@ -100,8 +100,8 @@ class Overlap(NamedTuple):
             return text, note
         text = (
             f"{self.new:,} of the {_rows(self.given)} given. The model learned from about "
-            f"{self.learned_from:,} of them. It can tell this for a share of the rows, "
-            f"{self.checked:,} here, and those of them that are new are checked.{alike}"
+            f"{self.learned_from:,} of them. It can recognise only a share of the rows, "
+            f"{self.checked:,} here; the new rows of this share are scored.{alike}"
         )
         return text, f"{text} (--all-rows scores all.)"
 
@@ -110,8 +110,8 @@ class Overlap(NamedTuple):
         if self.alike < _NOTABLY_ALIKE:
             return ""
         return (
-            f" Of the rows of the fit {self.alike:.0%} equal another one in every input, so a row "
-            "left out may be a new one that looks the same."
+            f" {self.alike:.0%} of the training rows equal another training row in every input, so "
+            "a row left out may be a new one that looks the same."
         )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,12 @@ class Labels:
 
     target: str
     values: tuple[Label, ...]
+    learns: ClassVar = "classes"
+
+    @property
+    def n_classes(self) -> int:
+        """How many there are."""
+        return len(self.values)
 
     @property
     def negative(self) -> Label:

@@ -1,0 +1,132 @@
+r"""Leave-one-out predictive densities, log p(y_n | all other rows), without another fit.
+
+Most methods hold their posterior as a prior times a Gaussian site exp(g f - ½ b f²) for each row
+(inference/sites.py). To leave row n out is to take its site away. With the marginal N(μ, ρ) of what
+the site acts on, and α = g - bμ,
+
+    ρ₋ = ρ / (1 - bρ),   μ₋ = μ - ρ₋ α,   log p(y_n | others) = log E p(y_n|f),  f ~ N(μ₋, ρ₋ + κ).
+
+Kernel, inducing points and the other sites stay as they are. With Gaussian noise the sites do not
+depend on each other, and this is exact (Sundararajan & Keerthi 2001). With others it is the
+approximation of Opper & Winther 2000; Vehtari et al. 2016 compared it with new fits.
+
+Sites need not have been kept: they follow from the marginals at the rows of the fit.
+
+| rule        | methods                                 | α, b                                     |
+|-------------|-----------------------------------------|------------------------------------------|
+| variational | full_kl, exact; sparse_kl, titsias, svi | E (log p)', -E (log p)'' under N(μ, σ²)  |
+| mode        | laplace                                 | (log p)', -(log p)'' at μ                |
+| EP's        | ep, fitc_ep                             | from log Ẑ under N(μ₋, ρ₋), by iteration |
+
+Sparse variational sites act on the part that inducing points explain: ρ = σ² - κ, with κ the rest's
+variance. (Under `bound="tight"` those of other likelihoods than Gaussian noise follow from slightly
+smaller variances, inference/tight.py, which is left out here.) Elsewhere ρ = σ², κ = 0. A row of
+weight w has w equal sites, which are all left out.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Float
+
+from .exceptions import DataError, NumericalError
+from .inference.sites import Rows
+from .likelihoods import Likelihood
+from .numerics.precision import compiled, computing_in
+from .posterior import GaussianPosterior, Posterior
+
+_SWEEPS, _STEP, _CLOSE = 300, 0.5, 1e-8
+_WIDE = np.dtype(np.float64)
+
+
+def log_densities(
+    method: str, likelihood: Likelihood, posterior: Posterior, rows: Rows
+) -> Float[np.ndarray, " N"]:
+    """Of the rows of the fit, in its units."""
+    if method not in _RULES or not isinstance(posterior, GaussianPosterior):
+        raise ValueError(
+            f"leave_one_out is for methods with a Gaussian site for each row, {', '.join(_RULES)}; "
+            f"this fit's method {method!r} has none that can be taken away. (The log_evidence_ of "
+            "method='local' is a sum of leave-one-out log probabilities.)"
+        )
+    X, y, weights = (np.asarray(part, np.float64) for part in rows)
+    mean, variance = (part.astype(np.float64) for part in posterior.marginals(X))
+    unexplained = np.zeros_like(variance)
+    if method in _SPARSE:
+        nothing_else = replace(posterior, shrink=np.ones_like(posterior.shrink))
+        unexplained = nothing_else.marginals(X)[1].astype(np.float64)
+    reached = np.maximum(variance - unexplained, 0.0)  # below zero is rounding
+    with computing_in(_WIDE):
+        found = _RULES[method](likelihood, jnp.asarray(y), mean, variance)
+        slope, precision, off = (np.asarray(part) for part in found)
+        if np.max(off) > _CLOSE:
+            row = int(np.argmax(off))
+            raise NumericalError(
+                f"the site of row {row} was not found. Fit with a smaller tol, or check that X and "
+                "y are the rows of the fit."
+            )
+        left = 1.0 - weights * precision * reached
+        if np.any(left <= 0):
+            row = int(np.argmax((left <= 0).any(axis=0)))
+            raise DataError(
+                f"row {row} of X and y says more than the posterior knows there: it is none of the "
+                "rows of the fit, which are what leave_one_out takes, or the fit ended early."
+            )
+        without = reached / left
+        cavity = mean - without * weights * slope
+        return np.asarray(_log_density(likelihood, y, cavity, without + unexplained))
+
+
+@compiled
+def _log_density(likelihood: Likelihood, y: Any, mean: Any, variance: Any) -> Any:
+    return likelihood.tilted(y, mean, variance).log_prob
+
+
+@compiled
+def _variational(likelihood: Likelihood, y: Any, mean: Any, variance: Any) -> Any:
+    found = likelihood.expectations(y, mean, variance)
+    return found.slope, found.curvature, jnp.zeros_like(y)
+
+
+@compiled
+def _mode(likelihood: Likelihood, y: Any, mean: Any, variance: Any) -> Any:
+    found = likelihood.at(y, mean)
+    return found.slope, found.curvature, jnp.zeros_like(y)
+
+
+@compiled
+def _ep(likelihood: Likelihood, y: Any, mean: Any, variance: Any) -> Any:
+    """The cavity from which the likelihood leads to these marginals; of weight 1."""
+
+    def site(cavity):
+        found = likelihood.tilted(y, *cavity)
+        return found.slope, found.curvature / (1.0 - cavity[1] * found.curvature)
+
+    def sweep(_, cavity):
+        slope, precision = site(cavity)
+        # A cavity as wide as the prior or wider would be none: half way there, then.
+        left = jnp.maximum(1.0 - precision * variance, 0.5 * variance / cavity[1])
+        target = mean - cavity[1] * slope, variance / left
+        return tuple(old + _STEP * (new - old) for old, new in zip(cavity, target, strict=True))
+
+    cavity = lax.fori_loop(0, _SWEEPS, sweep, (mean, variance))
+    slope, precision = site(cavity)
+    scale = jnp.sqrt(variance)
+    off = jnp.abs(mean - cavity[1] * slope - cavity[0]) / scale
+    off = off + jnp.abs((1.0 / variance - precision) * cavity[1] - 1.0)
+    return slope, precision, jnp.max(off, axis=0)
+
+
+_SPARSE = ("sparse_kl", "titsias", "svi")
+_RULES: dict[str, Callable[..., Any]] = {
+    "full_kl": _variational,
+    "exact": _variational,
+    **dict.fromkeys(_SPARSE, _variational),
+    "laplace": _mode,
+    "ep": _ep,
+    "fitc_ep": _ep,
+}
