@@ -132,7 +132,7 @@ def test_columns_of_soft_labels_name_the_classes():
     [
         (np.full((40, 2), 0.6), {}, "y should be a 1d array of labels, or have a probability"),
         (np.tile([1.5, -0.5], (40, 1)), {}, "which row 0 has not"),
-        (np.full((40, 2), 0.5), {"method": "local"}, "neither for method='local'"),
+        (np.full((40, 2), 0.5), {"method": "local"}, "not with method='local'"),
     ],
 )
 def test_what_are_no_soft_labels(P, options, message):

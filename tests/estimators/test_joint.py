@@ -255,7 +255,7 @@ def test_a_kernel_without_random_functions():
 
 def test_what_is_refused(regressors):
     exact = regressors[1]
-    with pytest.raises(ValueError, match="return_cov without return_std"):
+    with pytest.raises(ValueError, match="return_cov cannot be combined with return_std"):
         exact.predict(ASKED, return_std=True, return_cov=True)
     for arguments in ({"n_samples": 0}, {"n_samples": 1.5}):
         with pytest.raises(ValueError, match="n_samples must be a whole number of at least 1"):
