@@ -168,7 +168,7 @@ def numbers_as_labels(count, n_rows):
             ["--task", "classification"],
             "more than 1,000 classes. Is the target a number?",
         ),
-        (["a", "b", "c"] * 10, ["--positive", "a"], "--positive names one of two labels, but"),
+        (["a", "b", "c"] * 10, ["--positive", "a"], "--positive chooses between two labels, but"),
         (
             ["a", "b", "c"] * 10,
             ["--likelihood", "probit"],

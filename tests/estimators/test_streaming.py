@@ -188,5 +188,5 @@ def test_weights_that_a_local_rule_cannot_take():
         lambda: clf.fit(rows, rows[:, 0] > 0, halves),
         lambda: clf.fit_stream(lambda: iter([(rows, rows[:, 0] > 0, halves)])),
     ):
-        with pytest.raises(ValueError, match="takes a weight as a number of copies"):
+        with pytest.raises(ValueError, match="uses a weight as a number of copies"):
             fit()

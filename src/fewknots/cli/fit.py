@@ -50,7 +50,7 @@ Kernel = Annotated[
 ]
 Inducing = Annotated[
     int | None,
-    typer.Option(min=1, help="How many inducing points; by default grows with the rows."),
+    typer.Option(min=1, help="The number of inducing points; by default it grows with the rows."),
 ]
 Method = Annotated[
     str, typer.Option(help="The inference method; docs/choosing-a-method.md compares them.")
@@ -230,7 +230,7 @@ def command(
             f"run 'fewknots evaluate {destination}'.{again}"
         )
         raise typer.Exit(exit_code_of_interruption())
-    # converged_ does not tell: steps on some rows at a time are planned to end with the time
+    # not from converged_: minibatch training plans its steps to end with the time
     if max_time is not None and seconds > 0.8 * max_time:
         say("Note: the fit used all its time (--max-time); with more, the model may be better.")
     if checkpoint is None:

@@ -181,7 +181,7 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         if interruption.seen and is_mine_to_tell:
             warn(
                 f"interrupted after {self.n_iter_} iterations; the model is as it was learned up "
-                f"to there.",
+                "to there.",
                 InterruptedFitWarning,
             )
         return self
@@ -284,7 +284,7 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         """For each feature the column that it was made from."""
         return self._names if self._columns is None else self._columns.column_names
 
-    # --- results of a fit ---------------------------------------------------------------------
+    # --- results of a fit --------------------------------------------------------------------
 
     def _take_in(self, model: FittedModel) -> None:
         """Set all attributes of a fit; the estimators' docstrings say what they mean."""

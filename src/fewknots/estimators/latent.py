@@ -157,8 +157,8 @@ class LatentPredictions:
             row, column = np.argwhere(np.isnan(rows))[0]
             raise ValueError(
                 f"row {row} of X has no value in {column_name(int(column), self._column_names)}, "
-                f"and no row of the fit had a gap there. Covariances, samples and function draws "
-                f"need a value: fill it in."
+                "and no row of the fit had a gap there. Covariances, samples and function draws "
+                "need a value: fill it in."
             )
         return rows
 

@@ -133,7 +133,7 @@ def warn_of_new_gaps(X: Float[np.ndarray, "N D"], names: np.ndarray | None) -> N
     warn(
         f"{int(absent.any(axis=1).sum()):,} of {len(X):,} rows of X have no value in "
         f"{', '.join(columns[:_SHOWN])}{more}, where no row of the fit had a gap. Their "
-        f"predictions are averages over values from the fit.",
+        "predictions are averages over values from the fit.",
         InputWarning,
     )
 

@@ -238,8 +238,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
         if y.dtype.kind not in "biufO":  # objects are numbers by now
             raise ValueError(
                 f"y holds {shown(y[0])} in row 0, which is not a number. A regressor learns "
-                f"numbers: convert dates and durations to days or seconds, and use GPClassifier "
-                f"for classes."
+                "numbers: convert dates and durations to days or seconds, and use GPClassifier "
+                "for classes."
             )
         y = y.astype(np.float64)
         if np.max(np.abs(y)) > LARGEST_VALUE:

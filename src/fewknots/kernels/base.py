@@ -320,7 +320,7 @@ def _check_no_constraint(label: str, values: Sequence[Any]) -> None:
         if isinstance(value, Constraint):
             raise ValueError(
                 f"{label} has {value!r} for input {number} alone, but a constraint always holds "
-                f"for all "
+                "for all "
                 "inputs of its kernel. Multiply kernels that use one input each, as in "
                 "RBF(columns=[0], lengthscale=Fixed(0.7)) * RBF(columns=[1], variance=Fixed(1.0))."
             )

@@ -131,7 +131,7 @@ class DateLearner:
         if self._present == 0:
             return Holds("", self._absent)
         first, last = (_shown(days, self._has_times) for days in (self._first, self._last))
-        notes = (f"{self._words:,} cells are no dates: gaps",) if self._words else ()
+        notes = (f"{self._words:,} cells are not dates: gaps",) if self._words else ()
         return Holds(f"{first} to {last}", self._absent, notes)
 
     def sample(self, column: pa.Array, place: Place) -> np.ndarray:

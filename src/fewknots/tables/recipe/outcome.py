@@ -1,4 +1,4 @@
-"""From what was learned of each column to a recipe: which can be used, and why others cannot."""
+"""From the learned columns to a recipe: which can be used, and why others cannot."""
 
 from collections.abc import Mapping
 
@@ -37,7 +37,7 @@ def recipe_of(columns: Mapping[str, Column], unusable: Mapping[str, str]) -> Rec
 
 
 def listed(unusable: Mapping[str, str]) -> str:
-    """The first of these columns, each with the reason."""
+    """The first few of these columns, each with the reason."""
     each = [f"{name!r} {reason}" for name, reason in unusable.items()]
     more = f"; and {len(each) - _SHOWN} more" if len(each) > _SHOWN else ""
     return "; ".join(each[:_SHOWN]) + more
