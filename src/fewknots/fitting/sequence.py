@@ -95,8 +95,8 @@ def update(
     fit_plan = FitPlan.after(CLASSIFICATION["sparse_kl"](), plan)
     job = Job(settings, context, source, fit_plan, encoding, standardiser, known)
     found = job.done_by(train_on_more_rows)
-    # log p(new, old) = log p(old) + log p(new | old). The last term uses an approximate
-    # # posterior, so the sum is close to a bound but no longer a bound.
+    # log p(new, old) = log p(old) + log p(new | old). The last term uses an approximate posterior,
+    # so the sum is close to a bound but no longer a bound.
     evidence = found.evidence + known.evidence
     # the points stay fixed
     return replace(found, evidence=evidence, is_bound=False, stored_rows=known.stored_rows)

@@ -41,7 +41,7 @@ from ..numerics.fields import Positive
 Named = dict[str, Any]
 
 # Each parameter of the kernel stays within this factor of its start: otherwise an irrelevant
-# input's # lengthscale would drift to infinity, since the bound does not change in this direction.
+# input's lengthscale would drift to infinity, since the bound does not change in this direction.
 _LOG_RANGE = float(np.log(1e5))
 
 

@@ -95,8 +95,7 @@ class _TrustRegion(NamedTuple):
         """
         (free, q), weighed = self.here.place, self.here.weighed
         seen, length = seen_at(q, weighed), self.natural
-        # If log p is not concave, the target may not be positive definite: then go part of the
-        # # way.
+        # If log p is not concave, the target may not be positive definite: then go part of the way.
         while (step := Damping().step(seen, length)) is None:
             length *= 0.5
         place = Iterate(free, Naturals(step.precision, step.linear))

@@ -71,8 +71,8 @@ _MOST_STEPS = 20  # most steps on q for one θ
 _SHORTEST_STEP = 1e-3
 _LAST_LOOKS = 6  # to solve for q again at the best θ
 # Iterations of L-BFGS between two rounds. More would go far from the point where the surrogate is
-# # accurate: on 60,000 generated rows 10, 20 and 50 ended after 35, 40 and 41 rounds, 20 a few
-# nats higher.
+# accurate: on 60,000 generated rows 10, 20 and 50 ended after 35, 40 and 41 rounds, 20 a few nats
+# higher.
 _MOST_ITERATIONS = 20
 _PATIENCE = 5  # times as many, before the search ends
 
