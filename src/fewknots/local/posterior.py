@@ -32,7 +32,7 @@ _COVARIANCES = {
     "cpu": 2**20,
     "gpu": 2**26,
 }  # numbers in the neighbourhoods that are solved together
-_ONE_BUILDS = Lock()  # guards the index of all rows between threads
+_ONE_BUILDS = Lock()  # guards the index of all rows
 
 
 @dataclass(frozen=True)
