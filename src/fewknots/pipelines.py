@@ -1,7 +1,7 @@
-"""A pipeline of `images.Scattering` and an estimator in one file, as any other model.
+"""Saving a pipeline of `images.Scattering` and an estimator in one file, like any other model.
 
 The file has the estimator's header and arrays, as saved_model.py writes them, and those of the
-transformer. Programs that do not know pipelines find no estimator in it.
+transformer. An older fewknots that does not know pipelines finds no estimator in it.
 """
 
 from functools import partial
@@ -36,7 +36,7 @@ def save(pipeline: Pipeline, path: str | PathLike[str]) -> None:
 
 
 def restored(header: Header, arrays: Arrays, known: KnownClasses) -> Pipeline:
-    """The pipeline that header and arrays hold, nothing of them taken on trust."""
+    """The pipeline from header and arrays, all of which are checked."""
     told: Any = header["pipeline"]
     names = told["names"]
     are_texts = isinstance(names, list) and all(isinstance(name, str) for name in names)

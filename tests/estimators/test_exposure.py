@@ -82,7 +82,7 @@ def test_the_exposure_of_a_stream_is_positive(tmp_path):
     [
         ("gaussian", E, "exposure is for likelihood='poisson'"),
         ("negative_binomial", E, "exposure is for likelihood='poisson'"),
-        ("poisson", E[:3], "X has 40 rows, and exposure 3"),
+        ("poisson", E[:3], "X has 40 rows, but exposure has 3"),
         ("poisson", E - E[5], "exposure must be positive, but row"),
     ],
 )

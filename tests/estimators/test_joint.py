@@ -281,5 +281,5 @@ def test_neighbourhoods_have_no_joint_belief(fitted, moons):
             lambda: clf.sample_latent(X),  # noqa: B023
             lambda: clf.sample_functions(),  # noqa: B023
         ):
-            with pytest.raises(ValueError, match="none about several rows together"):
+            with pytest.raises(ValueError, match="no joint distribution of several rows"):
                 ask()

@@ -152,7 +152,7 @@ def test_a_warm_start_from_rows_is_refused():
     clf = GPClassifier(n_inducing=5, inducing_init="random", learn_inducing=False, random_state=0)
     clf.fit(X, y)
     clf.set_params(store_rows=False, warm_start=True)
-    with pytest.raises(ValueError, match="holds rows of X, or may hold some"):
+    with pytest.raises(ValueError, match="contains rows of X, or may contain some"):
         clf.fit(X, y)
     clf.set_params(warm_start=False).fit(X, y)
     assert clf.stored_rows_ == 0

@@ -134,7 +134,7 @@ def test_what_cannot_be_used(fitted):
         with pytest.raises(error, match=message):
             quick().fit(images)
     for arguments, message in (
-        ({"J": 4}, "J=3 is the most"),
+        ({"J": 4}, "J can be at most 3"),
         ({"J": 0}, "J must be a whole number, at least 1"),
         ({"stride": 0.5}, "stride must be a whole number, at least 1 or None"),
         ({"nonlinearity": "square"}, "nonlinearity must be"),
