@@ -131,7 +131,7 @@ def test_columns_of_soft_labels_name_the_classes():
     ("P", "options", "message"),
     [
         (np.full((40, 2), 0.6), {}, "y should be a 1d array of labels, or have a probability"),
-        (np.tile([1.5, -0.5], (40, 1)), {}, "which row 0 has not"),
+        (np.tile([1.5, -0.5], (40, 1)), {}, "row 0 does not"),
         (np.full((40, 2), 0.5), {"method": "local"}, "not with method='local'"),
     ],
 )

@@ -79,7 +79,7 @@ def test_what_is_no_model(fitted, tmp_path):
     ("change", "message"),
     [
         (lambda told: told["images"]["image_shape"].pop(), "its images are"),
-        (lambda told: told["images"].update(image_shape=[8, 4, 2]), "scattering needs at least 8 pixels"),
+        (lambda told: told["images"].update(image_shape=[8, 4, 2]), "needs at least 8 pixels"),
         (lambda told: told["images"].update(image_shape=[8, 12, 1]), "of shape"),
         (lambda told: told["images"]["arguments"].update(J=9), "J can be at most 3"),
         (lambda told: told["images"]["arguments"].update(L="x" * 9), "L must be"),

@@ -189,7 +189,7 @@ class Scattering(TransformerMixin, BaseEstimator):
         wanted = None if self.shape is None else (*self.shape, 1)[:3]
         wanted = wanted if reset else self.image_shape_
         if wanted is not None and images.shape[1:] != tuple(wanted):
-            raise DataError(f"images are {_told(images.shape[1:])}, not {_told(wanted)}.")
+            raise DataError(f"images are {_size(images.shape[1:])}, not {_size(wanted)}.")
         return images
 
     def _shape_of_rows(self, n_features: int, reset: bool) -> tuple[int, ...]:
@@ -202,7 +202,7 @@ class Scattering(TransformerMixin, BaseEstimator):
             )
         shape = (*self.shape, 1)[:3]
         if np.prod(shape) != n_features:
-            raise DataError(f"rows of {n_features} numbers are not images of {_told(shape)}.")
+            raise DataError(f"rows of {n_features} numbers are not images of {_size(shape)}.")
         return shape
 
     def _check_arguments(self) -> None:
@@ -241,13 +241,13 @@ class Scattering(TransformerMixin, BaseEstimator):
         side = min(shape[:2])
         if side < LEAST_SIDE:
             raise DataError(
-                f"images are {_told(shape)}: scattering needs at least {LEAST_SIDE} pixels on each "
+                f"images are {_size(shape)}: scattering needs at least {LEAST_SIDE} pixels on each "
                 "side."
             )
         if side < 2**self.J:
             most = int(np.log2(side))
             raise ValueError(
-                f"J={self.J} averages over {2**self.J} pixels, but images are {_told(shape)}: "
+                f"J={self.J} averages over {2**self.J} pixels, but images are {_size(shape)}: "
                 f"J can be at most {most}."
             )
 
@@ -295,7 +295,7 @@ def _spaced(images: np.ndarray, most: int) -> np.ndarray:
     return images[np.linspace(0, len(images) - 1, most).astype(int)]
 
 
-def _told(shape: Any) -> str:
+def _size(shape: Any) -> str:
     height, width, channels = shape
     return f"{height} x {width} pixels" + (f" with {channels} channels" if channels > 1 else "")
 

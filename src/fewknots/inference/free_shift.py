@@ -127,7 +127,7 @@ class FreeShiftPrior(NamedTuple):
         pooled = U.T @ (U @ jnp.sum(left, axis=0))
         return (left - through(jnp.broadcast_to(pooled, left.shape))) @ K + pooled
 
-    def felt(self, change: Float[Array, "C N"], sites: Sites) -> Float[Array, "C N"]:
+    def gradient_for_f(self, change: Float[Array, "C N"], sites: Sites) -> Float[Array, "C N"]:
         """Gradient with respect to f from that with respect to g: df_c moves the shift by D_c /
         Σ_j D_j.
         """

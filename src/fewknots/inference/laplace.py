@@ -14,8 +14,8 @@ A parameter of the likelihood changes log p and W at f̂, and f̂ itself by Σ �
 
 The softmax couples its functions, so W is not diagonal. With a shift u for each row it is diagonal
 again (free_shift.py): f̂ becomes f̂ - u, W are the sites of f - u, and all of the above holds for
-each function, except for s: when f̂_c moves, u moves, too (`felt`). The value of the shift has no
-effect on the softmax or on anything here.
+each function, except for s: when f̂_c moves, u moves, too (`gradient_for_f`). The value of the shift
+has no effect on the softmax or on anything here.
 
 | symbol  | name here        | shape    |
 |---------|------------------|----------|
@@ -63,7 +63,7 @@ class Laplace(OverRows):
         variance, at_fixed_mode = prior.spread(belief, sites)
         slope = sites.linear - sites.precision * belief.mean
         bend = rows.weights * rule.at(rows.y, belief.mean).curvature_slope
-        s = prior.felt(-0.5 * variance * bend, sites)
+        s = prior.gradient_for_f(-0.5 * variance * bend, sites)
         covariance_s = prior.covariance_times(belief, s)
         t = s - sites.precision * covariance_s
         through_mode = 0.5 * (t.T @ slope + slope.T @ t)

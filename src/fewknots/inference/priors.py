@@ -218,7 +218,7 @@ class FullPrior(NamedTuple):
         """Σ times the vector."""
         return times(self.posterior_covariance(belief), vector)
 
-    def felt(self, change: Float[Array, "L N"], sites: Sites) -> Float[Array, "L N"]:
+    def gradient_for_f(self, change: Float[Array, "L N"], sites: Sites) -> Float[Array, "L N"]:
         """Gradient with respect to f from that with respect to the values the sites act on: here
         the same.
         """

@@ -309,7 +309,7 @@ def no_functions(kernel: Kernel, hook: str) -> str:
     """Error message for a kernel without this hook for draws of functions."""
     name = type(kernel).__name__
     return (
-        f"functions with the kernel {name} cannot be drawn: the class has no method `{hook}` "
+        f"cannot draw functions with the kernel {name}: the class has no method `{hook}` "
         "(docs/extending.md). `sample_latent` draws values at given rows, without this method."
     )
 

@@ -204,9 +204,9 @@ def _doubtful(log_p: np.ndarray, y: np.ndarray) -> list[dict[str, float]]:
     for low, high in pairwise(edges):
         inside = (top >= low) & (top < high)
         if inside.any():
-            count, told = int(inside.sum()), float(top[inside].mean())
+            count, stated = int(inside.sum()), float(top[inside].mean())
             share = float(right[inside].mean())
-            bins.append({"low": low, "count": count, "probability": told, "right": share})
+            bins.append({"low": low, "count": count, "probability": stated, "right": share})
     return bins
 
 
@@ -237,14 +237,14 @@ def _strange(
         "noise": rng.random(images.shape, np.float32),
         "scikit-learn's digits": _small_digits(),
     }
-    told = {}
+    stated = {}
     for name, kind in kinds.items():
         X = see(np.ascontiguousarray(kind.reshape(len(kind), -1)))
         log_p, variance = clf.predict_log_proba(X), clf.predict_latent(X)[1]
         p = np.exp(log_p)
-        told[name] = {
+        stated[name] = {
             "entropy": float(-(p * log_p).sum(axis=1).mean()),
             "variance": float(variance.mean()),
             "sure": float(np.mean(p.max(axis=1) > 0.99)),
         }
-    return told
+    return stated

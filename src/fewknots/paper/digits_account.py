@@ -24,11 +24,11 @@ def draw(done: dict[str, Result], labels: dict[str, str], folder: Path) -> None:
     calibration, strange = axes[1]
     for key, result in done.items():
         if bins := result.values.get("bins"):
-            told = [b["probability"] for b in bins]
+            found = [b["probability"] for b in bins]
             right = [b["right"] for b in bins]
             ends = np.array([wilson(b["right"], b["count"]) for b in bins]).T
             calibration.errorbar(
-                told, right, np.abs(ends - right), fmt="o-", capsize=3, label=labels[key]
+                found, right, np.abs(ends - right), fmt="o-", capsize=3, label=labels[key]
             )
     calibration.plot([0.3, 1.0], [0.3, 1.0], color="#888888", linewidth=1)
     calibration.set(xlabel="probability of the answer", ylabel="share of right answers")
@@ -52,10 +52,10 @@ def draw_mistakes(done: dict[str, Result], folder: Path) -> None:
     figure, axes = new_figure(rows, _PER_ROW, 11.0, 1.7 * rows)
     for panel in axes.ravel():
         panel.axis("off")
-    for panel, image, told in zip(axes.ravel(), pixels, mistakes, strict=False):
+    for panel, image, one in zip(axes.ravel(), pixels, mistakes, strict=False):
         panel.imshow(np.reshape(image, (_SIDE, _SIDE)), cmap="gray_r")
         panel.set_title(
-            f"{told['digit']}, not {told['answer']}\n{told['p_digit']:.2f}, {told['p_answer']:.2f}",
+            f"{one['digit']}, not {one['answer']}\n{one['p_digit']:.2f}, {one['p_answer']:.2f}",
             fontsize=8,
         )
     save_figure(figure, folder, "mistakes")

@@ -203,7 +203,7 @@ def _check_standing(header: dict[str, Any]) -> None:
     standing = header["standing"]
     pace = standing["pace"]
     if standing.keys() != _STANDING or pace.keys() != _PACE:
-        raise ValueError("its standing has other parts")
+        raise ValueError("its run state has other parts")
     _check_numbers(header, counts=("seed", "planned_steps"))
     _check_numbers(standing, ("done", "retries"), ("slowdown", "seconds", "lowest"))
     _check_numbers(pace, ("from_step", "end"), ("from_share",))

@@ -114,9 +114,9 @@ def row_sums(
     sums = RowSums(weight, log_prob, informed, linear, slope, d_kernel, d_points, d_likelihood)
     if q.shrink is None:
         return sums
-    felt = jnp.sum(terms.curvature * features.unexplained, axis=1, keepdims=True)
+    unexplained = jnp.sum(terms.curvature * features.unexplained, axis=1, keepdims=True)
     count = jnp.sum(rows.weights > 0).astype(weight.dtype)
-    return sums._replace(n_counted=count, unexplained=felt, shrunk=shrunk)
+    return sums._replace(n_counted=count, unexplained=unexplained, shrunk=shrunk)
 
 
 def shared_row_sums(

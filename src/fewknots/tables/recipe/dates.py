@@ -67,13 +67,13 @@ class Date:
 
     def header(self) -> dict[str, Any]:
         circles = list(self.circles)
-        said = {"words_are_gaps": True} if self.words_are_gaps else {}
+        option = {"words_are_gaps": True} if self.words_are_gaps else {}
         return {
             "name": self.name,
             "circles": circles,
             "fill": self.fill,
             "zone": self.zone,
-        } | said
+        } | option
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "Date":

@@ -125,8 +125,8 @@ class TargetLearner:
             profile = self._labels.profile()
             if self._numbers is None or not self._numbers.are_several:
                 return profile
-            said = "a number? --task regression learns it as a number"
-            return replace(profile, notes=(*profile.notes, said))
+            note = "a number? --task regression learns it as a number"
+            return replace(profile, notes=(*profile.notes, note))
         assert self._numbers is not None
         return self._numbers.profile(by_guess=len(self._allowed) > 1)
 
@@ -196,5 +196,5 @@ class _NumberLearner:
 
     def profile(self, by_guess: bool) -> ColumnProfile:
         holds = f"{self._low:g} to {self._high:g}"
-        said = ("learned as a number (regression); --task classification for classes",)
-        return ColumnProfile(self._target, "target", holds, 0, said if by_guess else ())
+        note = ("learned as a number (regression); --task classification for classes",)
+        return ColumnProfile(self._target, "target", holds, 0, note if by_guess else ())

@@ -57,8 +57,8 @@ class Number:
         return _read(column, self.name, place, self.flags)
 
     def header(self) -> dict[str, Any]:
-        said = {"words_are_gaps": True} if self.words_are_gaps else {}
-        return {"name": self.name, "fill": self.fill} | said
+        option = {"words_are_gaps": True} if self.words_are_gaps else {}
+        return {"name": self.name, "fill": self.fill} | option
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "Number":

@@ -28,8 +28,8 @@ def outcome_of(
 def recipe_of(columns: Mapping[str, Column], unusable: Mapping[str, str]) -> Recipe:
     """The recipe for these columns; an error if there is none, or if they make too many inputs."""
     if not columns:
-        said = listed(unusable) or "there is none"
-        raise DataError(f"no column can be used as an input: {said}.")
+        reasons = listed(unusable) or "there is none"
+        raise DataError(f"no column can be used as an input: {reasons}.")
     recipe = Recipe(tuple(columns.values()))
     if len(recipe.feature_names) > MOST_FEATURES:
         raise too_wide(f"{len(recipe.feature_names):,} inputs")
