@@ -224,7 +224,7 @@ def test_warm_start_goes_on_from_where_it_was(fitted):
         ({"validation_fraction": 1.5}, "validation_fraction must be below 1"),
         ({"resume": True}, "resume=True needs the folder"),
         ({"device": "tpu"}, "device must be one of"),
-        ({"device": "gpu"}, "device='gpu', but JAX sees none"),
+        ({"device": "gpu"}, "device='gpu', but JAX finds no such device"),
         ({"optimizer": "auto", "validation_fraction": 0.1}, "is for training by minibatches"),
     ],
 )
