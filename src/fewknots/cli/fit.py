@@ -53,7 +53,12 @@ Inducing = Annotated[
     typer.Option(min=1, help="The number of inducing points; by default it grows with the rows."),
 ]
 Method = Annotated[
-    str, typer.Option(help="The inference method; docs/choosing-a-method.md compares them.")
+    str,
+    typer.Option(
+        help="The inference method. For classes: sparse_kl, full_kl, local, laplace, ep, fitc_ep, "
+        "mean_field, sparse_mean_field, two_stage, ivm. For numbers: exact, titsias, svi, "
+        "sparse_kl, full_kl, local. docs/choosing-a-method.md compares them."
+    ),
 ]
 NoRows = Annotated[
     bool,
@@ -110,7 +115,7 @@ Column = Annotated[
     typer.Option(
         metavar="NAME=KIND",
         help="Treat the column NAME as text, number or date, or skip it; may be repeated. By "
-        "default the kind is recognised and printed.",
+        "default the kind is detected and printed.",
     ),
 ]
 Checkpoint = Annotated[

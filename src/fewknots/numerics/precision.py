@@ -87,8 +87,8 @@ def on_device(name: str) -> Iterator[None]:
         device = jax.local_devices(backend=name)[0]
     except RuntimeError as error:
         raise ValueError(
-            f"device={name!r}, but JAX finds no such device. Install JAX with support for yours (for NVIDIA: "
-            "pip install 'jax[cuda13]'), or use device='auto'."
+            f"device={name!r}, but JAX finds no such device. Install JAX with support for yours "
+            "(for NVIDIA: pip install 'jax[cuda13]'), or use device='auto'."
         ) from error
     with jax.default_device(device):
         yield
