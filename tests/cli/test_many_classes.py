@@ -172,7 +172,7 @@ def numbers_as_labels(count, n_rows):
         (
             ["a", "b", "c"] * 10,
             ["--likelihood", "probit"],
-            "y holds 3 classes, and likelihood='probit' of more than two",
+            "y holds 3 classes, and only method='mean_field' or 'sparse_mean_field' has",
         ),
         (["a", "b", "c"] * 10, ["--method", "ep"], "method='ep' is for two classes"),
     ],

@@ -70,7 +70,7 @@ def test_what_is_no_model(fitted, tmp_path):
     other = make_pipeline(fitted[0], LogisticRegression().fit(fitted[0].transform(rows), digits))
     with pytest.raises(TypeError, match="the last step is a LogisticRegression"):
         fewknots.save(other, path)
-    with pytest.raises(TypeError, match="a dict is no model of fewknots"):
+    with pytest.raises(TypeError, match="a dict is not a model of fewknots"):
         fewknots.save({}, path)
     assert not path.exists()
 

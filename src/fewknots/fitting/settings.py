@@ -163,8 +163,7 @@ class FitSettings:
             raise ValueError(
                 f"y holds {len(classes)} classes, and only "
                 f"method={' or '.join(map(repr, by_probit))} has likelihood='probit' for more than "
-                "two. Use likelihood='softmax', or "
-                "'auto'."
+                "two. Use likelihood='softmax', or 'auto'."
             )
         if several and self.likelihood == "logit":
             raise ValueError(

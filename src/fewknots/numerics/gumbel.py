@@ -174,8 +174,8 @@ def tilted_softmax(
     """Log E[softmax_y] and its derivatives; `member` is True where c = y.
 
     Under the integral the derivative with respect to m_y turns F_y' into -F_y'', that with respect
-    to another m_c turns F_c into -F_c'. All are averages under the same weights F_y' Π F_j, so nothing
-    underflows.
+    to another m_c turns F_c into -F_c'. All are averages under the same weights F_y' Π F_j, so
+    nothing underflows.
     """
 
     def add(member, totals, s, weight, noisy):
