@@ -159,7 +159,7 @@ def test_nothing_is_as_long_as_the_stream():
 
 
 def test_only_minibatch_methods_stream(files):
-    with pytest.raises(ValueError, match="rows from a stream are trained on by minibatches"):
+    with pytest.raises(ValueError, match="streams are trained with minibatches"):
         GPClassifier(method="ep").fit_stream(files / "rows.parquet", "late", features=["a"])
 
 

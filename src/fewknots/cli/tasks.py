@@ -25,7 +25,7 @@ def estimators_for(task: str, asked: Mapping[str, Any]) -> Sequence[Any]:
     from ..numerics.precision import DEVICES, on_device
 
     if task not in ("auto", *TASKS.values()):
-        raise typer.BadParameter(f"--task {task}: say auto, {' or '.join(TASKS.values())}.")
+        raise typer.BadParameter(f"--task {task}: use auto, {' or '.join(TASKS.values())}.")
     one_of("device", asked["device"], DEVICES)
     likelihood = asked["likelihood"]
     one_of("--likelihood", likelihood, (*CLASS_LIKELIHOODS, *NUMBER_LIKELIHOODS))

@@ -123,8 +123,8 @@ def refuse_other_cells(reasons: Reasons, name: str, place: Place) -> None:
         row = min(reasons)
         raise DataError(
             f"{place.row(row)}: {reasons[row]}, though the column's first rows are. Correct it, or "
-            f"say what the column holds: --column {name}=text, or =skip to leave it out; with "
-            f"=number or =date what is neither is a gap.{place.note}"
+            f"give the kind of the column: --column {name}=text, or =skip to leave it out; with "
+            f"=number or =date other values count as gaps.{place.note}"
         )
 
 

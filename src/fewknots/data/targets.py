@@ -103,8 +103,8 @@ def check_classes(labels: np.ndarray) -> None:
             continue
         if len(label) > LONGEST_LABEL:
             raise ValueError(
-                f"a label in y is a text of {len(label):,} characters, and {LONGEST_LABEL:,} is "
-                "the most. Use a shorter name for the class."
+                f"a label in y is a text of {len(label):,} characters, but at most "
+                f"{LONGEST_LABEL:,} are possible. Use a shorter name for the class."
             )
         if any("\ud800" <= letter <= "\udfff" for letter in label):
             raise ValueError(
@@ -270,8 +270,8 @@ def check_number_of_classes(labels: np.ndarray) -> None:
     """Refuse too many different labels."""
     if len(labels) > MOST_CLASSES:
         raise ValueError(
-            f"y holds {len(labels):,} different labels ({_some(labels)}), and {MOST_CLASSES:,} "
-            "classes are the most. Is the target a number? Then use GPRegressor."
+            f"y holds {len(labels):,} different labels ({_some(labels)}), but at most "
+            f"{MOST_CLASSES:,} classes are possible. Is the target a number? Then use GPRegressor."
         )
 
 
@@ -280,8 +280,8 @@ def found_classes(y: np.ndarray) -> Classes:
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind.startswith("continuous"):
         raise ValueError(
-            f"Unknown label type: {kind}. y must hold classes, not measurements. For those use "
-            "GPRegressor."
+            f"Unknown label type: {kind}. y must hold classes, not measurements. For measurements "
+            "use GPRegressor."
         )
     labels, codes = np.unique(y, return_inverse=True)
     check_number_of_classes(labels)

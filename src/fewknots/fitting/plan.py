@@ -130,8 +130,8 @@ def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: float, where:
     if where == "cluster":
         if not method.sums_rows or optimizer not in ("auto", ROUNDS, *STOCHASTIC):
             raise ValueError(
-                "rows in a Dask collection are trained on in rounds, which takes "
-                f"method='sparse_kl' and an optimizer out of 'auto', 'rounds', {listed}; got "
+                "Dask collections are trained in rounds, which needs method='sparse_kl' and one of "
+                f"the optimizers 'auto', 'rounds', {listed}; got "
                 f"method={method.name!r}, optimizer={optimizer!r}."
             )
         return ROUNDS if optimizer == "auto" else optimizer
@@ -141,8 +141,8 @@ def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: float, where:
     if where == "stream":
         if not method.streams or optimizer != "auto":
             raise ValueError(
-                "rows from a stream are trained on by minibatches, which takes method='sparse_kl' "
-                f"and an optimizer out of 'auto', {listed}; got method={method.name!r}, "
+                "streams are trained with minibatches, which needs method='sparse_kl' and one of "
+                f"the optimizers 'auto', {listed}; got method={method.name!r}, "
                 f"optimizer={optimizer!r}."
             )
         return "natural_gradient"

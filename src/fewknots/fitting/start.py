@@ -48,7 +48,7 @@ def check_warm(warm: FittedModel, settings: FitSettings, n_features: int) -> Non
     if n_features != known:
         raise ValueError(
             f"warm_start=True continues a fit to {known} features, but X has {n_features}. Set "
-            "warm_start=False to begin anew."
+            "warm_start=False to start again."
         )
 
 
@@ -57,8 +57,8 @@ def check_warm_method(warm: FittedModel, method: AnyMethod, n_latent: int) -> No
     if warm.likelihood.n_latent != n_latent:
         raise ValueError(
             f"warm_start=True continues a fit with {warm.likelihood.n_latent} latent functions, "
-            f"but these classes and this likelihood need {n_latent}. Set warm_start=False to begin "
-            "anew."
+            f"but these classes and this likelihood need {n_latent}. Set warm_start=False to start "
+            "again."
         )
     if (
         fitted_methods("classes")[warm.method].looks_up_neighbours
@@ -66,7 +66,7 @@ def check_warm_method(warm: FittedModel, method: AnyMethod, n_latent: int) -> No
     ):
         raise ValueError(
             f"warm_start=True continues a fit by method={warm.method!r}, but method is "
-            f"{method.name!r} now. Set warm_start=False to begin anew."
+            f"{method.name!r} now. Set warm_start=False to start again."
         )
 
 

@@ -178,7 +178,7 @@ class Likelihood:
         raise NotImplementedError(self._lacks("expectations"))
 
     def at(self, y: Float[Array, " N"], f: Float[Array, "L N"]) -> Pointwise:
-        """What Laplace's method asks."""
+        """Log p(y|f) and its derivatives at one f per row, for Laplace's method."""
         raise NotImplementedError(self._lacks("at"))
 
     def at_free_shift(self, y: Float[Array, " N"], f: Float[Array, "L N"]) -> Pointwise:

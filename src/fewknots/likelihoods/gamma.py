@@ -75,7 +75,7 @@ class Gamma(LogLink):
         return gammainc(self.shape, self.shape * y * exp(-f) / self.level)
 
     def cdf_bend(self, y: Float[Array, " N"]) -> Bend:
-        """Where r is y, over r/√a."""
+        """The bend is where r = y, over a width of r/√a."""
         return Bend(jnp.log(y / self.level), 1.0 / jnp.sqrt(1.0 + self.shape))
 
     def sampled(

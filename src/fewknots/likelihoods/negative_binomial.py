@@ -71,7 +71,7 @@ class NegativeBinomial(LogLink):
         return betainc(1.0 / self.dispersion, jnp.maximum(y + 1.0, _TINY), s_below)
 
     def cdf_bend(self, y: Float[Array, " N"]) -> Bend:
-        """Where r is about y + 1; the distribution is √(y + y² · dispersion) wide."""
+        """The bend is where r is about y + 1; the distribution is √(y + y² · dispersion) wide."""
         size = jnp.maximum(y, 0.0) + 1.0
         return Bend(jnp.log(size / self.level), jnp.sqrt(1.0 / size + self.dispersion))
 

@@ -60,7 +60,7 @@ class Poisson(LogLink):
         return gammaincc(jnp.maximum(y + 1.0, _TINY), self.level * exp(f))
 
     def cdf_bend(self, y: Float[Array, " N"]) -> Bend:
-        """Where r is about y + 1; the Poisson distribution is √y wide, hence 1/√y in f."""
+        """The bend is where r is about y + 1; the Poisson distribution is √y wide, so 1/√y in f."""
         size = jnp.maximum(y, 0.0) + 1.0
         return Bend(jnp.log(size / self.level), 1.0 / jnp.sqrt(size))
 

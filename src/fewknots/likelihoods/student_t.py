@@ -136,7 +136,7 @@ class StudentT(OneFunction):
 
     @property
     def _width(self) -> Any:
-        """What r is divided by in z."""
+        """The divisor of r in z, s √ν."""
         return self.scale * jnp.sqrt(self.degrees_of_freedom)
 
 

@@ -379,7 +379,7 @@ def _fixed_nodes(rule: _Rule) -> tuple[Float[np.ndarray, " J"], Float[np.ndarray
 
 
 def _relative(below: Array, log_factor: Array, density: list[Array]) -> _Noisy:
-    """From F, and from F' to F'''' less a common factor."""
+    """From F, and from F' to F'''' without a common factor."""
     least = float(jnp.finfo(below.dtype).tiny)  # smaller values add nothing to any integral
     size = jnp.maximum(density[0], least)
     log_below = jnp.log(jnp.maximum(below, least))

@@ -137,7 +137,7 @@ def _measure(evidence: Evidence) -> str:
 
 
 def _prediction_cells(evidence: Evidence, row: int | np.integer) -> list[object]:
-    """What the model says of a row, and its label."""
+    """The prediction for a row, and its label."""
     label = evidence.labels[evidence.y[row]]
     if evidence.n_classes == 2:
         return [float(evidence.p[row]), label]

@@ -56,7 +56,7 @@ class NumberEvidence:
 
     @cached_property
     def scores(self) -> dict[str, float | None]:
-        """The model's."""
+        """The model's scores."""
         return number_scores(self.seen, self.y)
 
 

@@ -28,7 +28,7 @@ from .stochastic import Start
 
 @runtime_checkable
 class Summation(Protocol):
-    """Where the rows are."""
+    """Computes the sums over all rows, wherever these are."""
 
     total_weight: float  # steady
 
