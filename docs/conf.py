@@ -26,6 +26,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "command_pages",
     "forge_links",
+    "gallery",
     "house_docstrings",
 ]
 exclude_patterns = ["_build", "_ext"]
@@ -53,7 +54,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"\.py$",  # all of them run
     "ignore_pattern": r"(__init__|style)\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery.ReadingOrder",
     "download_all_examples": False,
     "show_memory": False,
     "remove_config_comments": True,

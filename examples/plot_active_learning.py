@@ -3,8 +3,8 @@ Active learning: ask where a label tells the most
 =================================================
 
 Labels cost money. Is a handwritten digit odd or even? A model begins with ten labels of random
-rows and asks for ten more at a time, those of ``fewknots.acquire.select_batch``; its twin gets as
-many labels of random rows. Both are scored on rows that neither may ask about.
+rows and asks for ten more at a time, those of ``fewknots.acquire.select_batch``; a second model
+gets as many labels of random rows. Both are scored on rows that neither of them learns from.
 """
 
 # %%
@@ -41,8 +41,9 @@ def cells():
 DATA = {"digits": digits, "cells": cells}
 
 # %%
-# A strategy chooses ten of the candidates, given the model of the moment. ``select_batch`` takes
-# rows whose labels tell much *together*: after each choice it supposes that label seen.
+# A strategy chooses ten of the candidates, given the current model. ``select_batch`` takes
+# rows whose labels are informative *together*: after each choice it assumes that this label is
+# known.
 
 STRATEGIES = {
     "select_batch": lambda model, X: acquire.select_batch(model, X, BATCH),
@@ -117,5 +118,5 @@ pyplot.show()
 # .. admonition:: What to remember
 #
 #    With chosen rows about half as many labels are enough for the same error. The NLP is higher at
-#    first: rows that were asked for because they are hard are not like the others, and
-#    probabilities are timid for a while.
+#    first: rows that were chosen because they are hard are not typical, and at first
+#    probabilities are too close to one half.

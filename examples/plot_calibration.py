@@ -3,12 +3,12 @@ Are 80 % really 80 %? Beside boosting
 =====================================
 
 A probability is a promise: of all rows that are given 80 %, four in five should be of that class.
-Boosted trees often get the class right and the promise wrong, above all on small tables.
+Boosted trees often find the right class but break this promise, above all on small tables.
 """
 
 # %%
-# A table such as many are: 400 rows to learn from, twelve inputs of which five matter, and labels
-# of which some are noise. 4000 further rows show whether promises are kept.
+# A typical table: 400 rows to learn from, twelve inputs of which five matter, and some labels
+# that are noise. 4000 further rows show whether promises are kept.
 
 import numpy as np
 from matplotlib import pyplot
@@ -26,7 +26,7 @@ X, y = make_classification(
 X, X_test, y, y_test = train_test_split(X, y, train_size=400, random_state=0, stratify=y)
 
 # %%
-# Both with their defaults.
+# Both models with their defaults.
 
 models = {
     "histogram boosting": HistGradientBoostingClassifier(random_state=0),
@@ -44,9 +44,9 @@ axes[1].set_ylabel("")
 pyplot.show()
 
 # %%
-# Each disc is a bin of rows, its area their number; bars are 95 % intervals. On the diagonal
-# promises are kept. Boosting says nearly 0 or nearly 1 most of the time, and is wrong more often
-# than it says.
+# Each disc is a bin of rows, and its area their number; bars are 95 % intervals. On the diagonal
+# promises are kept. Boosting mostly says nearly 0 or nearly 1, and is wrong more often than it
+# says.
 #
 # .. admonition:: What to remember
 #

@@ -8,7 +8,7 @@ it.
 """
 
 # %%
-# Rows in order from left to right, so that one half of the table knows nothing of the other.
+# Rows in order from left to right, so that the two halves of the table are very different.
 
 import dask.array as da
 import numpy as np
@@ -40,8 +40,8 @@ def fitted(blocks):
 
 # %%
 # Two workers, which are threads of this program here. On a real cluster ``Client("tcp://...")`` is
-# the only line that differs. The same rows are cut in two ways: sums are exact, so it makes no
-# difference.
+# the only line that differs. The same rows are split in two ways: sums are exact, so the result is
+# the same.
 
 with (
     LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as two,
@@ -70,6 +70,6 @@ pyplot.show()
 # %%
 # .. admonition:: What to remember
 #
-#    ``fit`` takes Dask arrays and dataframes and uses the cluster that is connected. What travels
-#    are sums and inducing points, never rows. The model does not depend on workers or blocks, and
-#    a lost worker is survived.
+#    ``fit`` takes Dask arrays and dataframes and uses the cluster that is connected. Sums and
+#    inducing points are sent, never rows. The model does not depend on workers or blocks, and a fit
+#    survives the loss of a worker.

@@ -20,7 +20,7 @@ X, y = make_moons(150, noise=0.25, random_state=4)
 clf = GPClassifier("rbf", warp=None, random_state=0).fit(X, y)
 
 # %%
-# ``predict_proba`` gives the probability, ``acquire.bald`` how much one label would tell about the
+# ``predict_proba`` gives the probability, ``acquire.bald`` the information of one label about the
 # function, in nats. The first is uncertain along the border *and* far away. The second is low
 # along the border, where labels are partly noise, and high where no rows are.
 

@@ -71,5 +71,6 @@ pyplot.show()
 # .. admonition:: What to remember
 #
 #    Compare kernels by ``log_evidence_``: higher is better, and a difference of 3 is already a
-#    factor of 20. A kernel that can do too much loses as a kernel that can do too little does. It
-#    judges what was seen: only a kernel with the right *structure* also goes on rightly.
+#    factor of 20. A kernel that is too flexible loses, and so does one that is too simple. The
+#    evidence is about the rows it has seen: beyond them only a kernel with the right *structure*
+#    is right.

@@ -39,7 +39,7 @@ late = rng.random(n) < chance_to_be_late(day, hour, distance)
 train, test = slice(0, 20_000), slice(20_000, n)
 
 # %%
-# More than 2000 rows are learned in minibatches; nothing has to be said about it.
+# More than 2000 rows are learned in minibatches; you need not ask for it.
 
 models = {
     "logistic regression": LogisticRegression(max_iter=1000),
@@ -75,6 +75,6 @@ pyplot.show()
 # %%
 # .. admonition:: What to remember
 #
-#    Many rows need no other program: ``fit`` goes over to minibatches by itself. Inducing points
-#    make smooth maps; where a table has steps and fine structure, trees or ``method="local"`` are
-#    ahead, and the default, ``method="auto"``, lets local fits compete.
+#    For many rows the program is the same: ``fit`` uses minibatches by itself. Inducing points
+#    make smooth maps; if a table has steps and fine structure, trees or ``method="local"`` are
+#    better, and the default, ``method="auto"``, also tries a local fit.

@@ -7,7 +7,7 @@ is a question about the whole function. Draws of functions can.
 """
 
 # %%
-# Fifteen measurements of a yield at different temperatures, and a gap that nobody has tried.
+# Fifteen measurements of a yield at different temperatures, with a gap between them.
 
 import numpy as np
 from matplotlib import pyplot
@@ -51,5 +51,5 @@ print(f"its height: {height.mean():.1f} ± {height.std():.1f}, measured so far {
 # .. admonition:: What to remember
 #
 #    For a question about more than one place, draw functions, answer it for each draw, and look at
-#    the answers. ``sample_functions`` works for every fitted model that is held by points, also
-#    for classifiers, and JAX can differentiate its draws.
+#    the answers. ``sample_functions`` works for classifiers, too, and for every method except
+#    ``"local"``; JAX can differentiate the draws.

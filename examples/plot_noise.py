@@ -51,5 +51,5 @@ for at in (3.0, 12.0, 17.5):
 # %%
 # .. admonition:: What to remember
 #
-#    If intervals matter, look whether the spread is the same everywhere. If it is not, say
-#    ``likelihood="heteroscedastic"``: the mean hardly changes, the promises do.
+#    If intervals matter, check whether the spread is the same everywhere. If it is not, use
+#    ``likelihood="heteroscedastic"``: the mean hardly changes, but the intervals do.

@@ -3,7 +3,7 @@ Some rows are simply wrong
 ==========================
 
 A sensor that sticks, a comma in the wrong place: a few values that have nothing to do with the
-rest. Gaussian noise must explain them, so it bends the curve or takes all rows for noisy.
+rest. Gaussian noise must explain them, so it bends the curve or treats all rows as noisy.
 Student's t expects such rows.
 """
 
@@ -23,7 +23,7 @@ wrong = rng.permutation(120)[:10]
 y[wrong] += rng.choice([-1.0, 1.0], 10) * rng.uniform(2.0, 5.0, 10)
 
 # %%
-# The same model twice; only the word for the noise differs.
+# The same model twice, with another likelihood.
 
 models = {
     "Gaussian noise": GPRegressor("rbf", warp=None, random_state=0),
@@ -59,5 +59,5 @@ print(f"scale {found.scale:.3f}, degrees of freedom {2.0 + found.excess:.3f}")
 # %%
 # .. admonition:: What to remember
 #
-#    Do not delete outliers by hand: say ``likelihood="student_t"`` and let the model decide which
-#    rows to believe. ``log_evidence_`` tells whether it was needed.
+#    Do not delete outliers by hand: use ``likelihood="student_t"`` and let the model decide which
+#    rows to believe. ``log_evidence_`` shows whether it was needed.

@@ -58,7 +58,7 @@ ax.legend(loc="lower right", bbox_to_anchor=(0.9, 0.02))
 pyplot.show()
 
 # %%
-# The recipe is part of the model: ``save`` keeps it, and a town never seen is no error.
+# The recipe is part of the model: ``save`` keeps it, and a new town is not an error.
 
 asked = pd.DataFrame(
     {

@@ -3,7 +3,7 @@ Three classes and the borders between them
 ==========================================
 
 Three kinds of iris, told apart by the leaves around their flowers. Two of them overlap. What does
-the model say there, and what far away?
+the model say there, and what does it say far away?
 """
 
 # %%
@@ -23,8 +23,8 @@ print(f"{clf.method_}, {len(clf.classes_)} classes, log evidence {clf.log_eviden
 
 # %%
 # On the left the most probable class, paler where it is less probable; rings are the inducing
-# points. On the right the same from further away, as the probability of the best answer: with
-# three classes a third is the least that it can be.
+# points. On the right a larger area, with the probability of the best answer: with
+# three classes it is at least one third.
 
 pyplot.style.use("fewknots.plots.style")
 figure, axes = pyplot.subplots(1, 2, figsize=(9.4, 4.2))
@@ -52,6 +52,6 @@ for name, p in zip(clf.classes_, doubtful, strict=True):
 # %%
 # .. admonition:: What to remember
 #
-#    Three classes and more have a latent function each, learned together. Probabilities add up to
-#    one, overlap shows as probabilities between them, and with ``"rbf"`` the model returns to "I
-#    do not know" where no flower was.
+#    With three or more classes, each has a latent function; all are learned together.
+#    Probabilities add up to one, overlap shows as probabilities between them, and with ``"rbf"``
+#    the model returns to "I do not know" where no flower was.

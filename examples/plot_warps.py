@@ -9,7 +9,7 @@ that is learned with the kernel.
 
 # %%
 # Two inputs with long tails. The border between the classes is a curve in their logarithms, which
-# the model is not told.
+# the model does not know.
 
 import numpy as np
 from matplotlib import pyplot
@@ -51,7 +51,7 @@ figure.colorbar(shown, ax=axes, ticks=[0, 0.5, 1], label="probability", shrink=0
 pyplot.show()
 
 # %%
-# What was learned: powers far above the median. 1 means no change, 0 a logarithm.
+# What was learned: the powers above the median. 1 means no change, 0 a logarithm.
 
 print(1.0 + np.log(models["the default: a learned map"].kernel_.above))
 

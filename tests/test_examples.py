@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from matplotlib import pyplot
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
 PROGRAMS = sorted(EXAMPLES.glob("plot_*.py"))
 QUICK = ("active_learning", "counts", "doubt", "evidence", "functions", "robust", "tables")
 pytestmark = pytest.mark.slow
@@ -84,6 +85,23 @@ def test_the_program_is_a_page(program):
     assert source.count("\n# %%\n") >= 3
     assert "What to remember" in source.split("\n# %%\n")[-1]
     assert 'style.use("fewknots.plots.style")' in source
+
+
+def test_the_gallery_has_a_place_and_a_panel_for_every_program(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    import gallery
+    from PIL import Image
+
+    assert sorted(gallery.PANELS) == sorted(map(of_name, PROGRAMS))
+    order = gallery.ReadingOrder("examples")
+    assert min((path.name for path in PROGRAMS), key=order) == "plot_banana.py"
+    halves = Image.new("RGB", (600, 200), "white")
+    halves.paste("black", (300, 0, 600, 200))
+    shown = gallery.cropped(halves, gallery.Panel(0.5, 1.0, 0.0))
+    assert shown.size == gallery.SIZE
+    assert np.asarray(shown)[:, 5:].max() == 0  # the black half alone
+    with pytest.raises(ValueError, match="ends below its picture"):
+        gallery.cropped(halves, gallery.Panel(0.5, 1.0, 0.5))
 
 
 def test_the_style_has_the_colours_of_the_classes():

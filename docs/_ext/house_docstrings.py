@@ -1,13 +1,15 @@
 """Docstrings as they are written here, made to reStructuredText.
 
 They are plain text for `help()`: `name` is code, an indented block is an equation, a line
-"name : words" describes an argument, and *, | and a trailing _ are letters like others.
+"name : words" describes an argument, and *, | and a trailing _ are letters like others. The name of
+a page, docs/tables.md, becomes a link to it.
 """
 
 import re
 
 CODE = re.compile(r"(`+[^`]*`+)")
 SPECIAL = re.compile(r"[*|\\]|(?<=\w)_(?!\w)")
+PAGE = re.compile(r"\bdocs/([\w/-]+)\.md")
 ARGUMENT = re.compile(r"([\w*]+(?:, [\w*]+)*) : (.*)")
 
 
@@ -48,7 +50,7 @@ def escaped(line: str) -> str:
 
 
 def _process(app, what, name, obj, options, lines):
-    lines[:] = as_restructured_text(lines)
+    lines[:] = [PAGE.sub(r":doc:`/\1`", line) for line in as_restructured_text(lines)]
 
 
 def _skip(app, what, name, obj, skip, options):

@@ -1,4 +1,4 @@
-"""Gaussian process classification held by a few inducing points.
+"""Gaussian process classification with a few inducing points.
 
 Hensman, Matthews & Ghahramani, "Scalable Variational Gaussian Process Classification", 2015.
 
@@ -63,7 +63,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("kernels", "images"):  # what a user names most
+    if name in ("kernels", "images"):  # what users need most
         return import_module(f".{name}", __name__)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

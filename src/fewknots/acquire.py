@@ -1,4 +1,4 @@
-r"""Which row to ask about next: scores of rows for active learning and optimisation.
+r"""Which row to label or measure next: scores of rows for active learning and optimisation.
 
     from fewknots import acquire
 
@@ -6,32 +6,33 @@ r"""Which row to ask about next: scores of rows for active learning and optimisa
     next_ten = acquire.select_batch(classifier, pool, 10)
     next_one = np.argmax(acquire.expected_improvement(regressor, candidates, best=y.max()))
 
-**Classes.** The predictive entropy H[y] of a row is high where classes are equally probable, also
-where nothing can be learned there because labels are noise. What a label would tell about f is
+**Classes.** The predictive entropy H[y] of a row is high where classes are equally probable, even
+if labels are only noise there and nothing can be learned. The information that a label gives about
+f is
 
     I(y; f) = H[y] - E H[y|f],                                                           (BALD)
 
 Houlsby et al.'s (2011) score. Both terms are exact: one-dimensional integrals, for two classes and
-for any number of them (`Likelihood.conditional_entropy`). Two posteriors of more classes have no
-such integral: method="laplace", whose functions are correlated, and likelihood="probit"; they are
-averaged over a few hundred nodes.
+for any number of them (`Likelihood.conditional_entropy`). Two posteriors for three or more classes
+have no such integral: method="laplace", whose functions are correlated, and likelihood="probit";
+there the average is over a few hundred nodes.
 
-**Several rows at once.** The best rows one by one are often neighbours that say the same thing.
-`select_batch` is greedy: it takes the best row, then supposes that its label has been seen, and
-scores again. Before the label is seen, what it does to variances is nearly known: by a site of
-precision b, the expected curvature of its log probability, every covariance becomes
+**Several rows at once.** The best single rows are often neighbours with the same information.
+`select_batch` is greedy: it takes the best row, assumes that its label has been observed, and
+scores the others again. The effect of a label on variances is nearly known before it is observed:
+with a site of precision b, the expected curvature of its log probability, every covariance becomes
 
     C ← C - C_·i C_i· b / (1 + b C_ii).                                                 (seen)
 
-Means stay, as they do on average. This approximates the chain rule of information, I(y_1, y_2; f) =
-I(y_1; f) + I(y_2; f | y_1), which needs the joint covariance of all rows and no more.
+Means do not change on average, and are kept. This approximates the chain rule of information,
+I(y_1, y_2; f) = I(y_1; f) + I(y_2; f | y_1), and only needs the joint covariance of all rows.
 
 **Numbers.** With f ~ N(μ, σ²) and z = (μ - best)/σ, the expected improvement over `best` is
 
     E max(f - best, 0) = σ (φ(z) + z Φ(z)) = σ Φ(z) (h(z) + z),     h = φ/Φ,                (EI)
 
-of which the last form has all its digits however small it is. All of this is about the latent
-function, without noise, in the units of y where it has some.
+where the last form is accurate for very small values, too. All of this is about the latent
+function, without noise, in the units of y (if f has them).
 """
 
 from functools import partial
@@ -72,7 +73,7 @@ def predictive_entropy(classifier: Any, X: Any) -> Float[np.ndarray, " N"]:
 
 
 def bald(classifier: Any, X: Any) -> Float[np.ndarray, " N"]:
-    """I(y; f) at each row, in nats: what its label would tell about the latent function.
+    """I(y; f) at each row, in nats: the information of its label about the latent function.
 
     Examples
     --------
@@ -86,15 +87,15 @@ def bald(classifier: Any, X: Any) -> Float[np.ndarray, " N"]:
     """
     entropy = predictive_entropy(classifier, X)
     conditional = partial(prediction.conditional_entropy, classifier._likelihood)
-    # Above zero in exact arithmetic; only quadrature's error passes below.
+    # Positive in exact arithmetic; quadrature error can make it negative.
     return np.maximum(entropy - classifier._together(X, conditional), 0.0)
 
 
 def select_batch(classifier: Any, X: Any, size: int) -> Int[np.ndarray, " B"]:
     """The numbers of `size` rows of X to label together, the best one first.
 
-    For methods with independent latent functions: O(N²) memory, so of a large pool give a random
-    part.
+    Works for methods with independent latent functions. Needs O(N²) memory, so pass a random part
+    of a large pool.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def _information(likelihood: Likelihood, mean: Any, variance: Any) -> Any:
 
 @compiled
 def _expected_precision(likelihood: Likelihood, mean: Any, variance: Any) -> Any:
-    """B of eq. (seen), averaged over the labels that the row may turn out to have."""
+    """The b of eq. (seen), averaged over the possible labels of the row."""
     each = likelihood.log_probabilities(mean, variance)
     total = jnp.zeros_like(mean)
     for code, log_p in enumerate(each):
@@ -183,11 +184,11 @@ def _expected_precision(likelihood: Likelihood, mean: Any, variance: Any) -> Any
 def expected_improvement(
     regressor: Any, X: Any, best: float, *, maximize: bool = True, log: bool = False
 ) -> Float[np.ndarray, " N"]:
-    """E max(f - best, 0) at each row, or of best - f where small values are wanted.
+    """E max(f - best, 0) at each row; or E max(best - f, 0), to search for small values.
 
-    best : the value to improve on. With noise, the best predicted mean among the rows seen is a
+    best : the value to improve on. With noise, the best predicted mean among the training rows is a
         better choice than the best y.
-    log : its logarithm, which does not underflow.
+    log : return the logarithm, which does not underflow.
 
     Examples
     --------
@@ -203,7 +204,7 @@ def expected_improvement(
     ahead = (mean - best) if maximize else (best - mean)
     with np.errstate(over="ignore"):
         z = ahead / deviation
-    certain = np.isinf(z)  # no variance to speak of
+    certain = np.isinf(z)  # variance close to zero
     with computing_in(_WIDE):
         z = padded(np.where(certain, 0.0, z), rounded_up(len(z)))
         found = np.asarray(_log_gain(z))[: len(mean)] + np.log(deviation)
@@ -222,7 +223,7 @@ def _log_gain(z: Any) -> Any:
 def probability_of_feasibility(
     regressor: Any, X: Any, *, below: float = np.inf, above: float = -np.inf
 ) -> Float[np.ndarray, " N"]:
-    """P(above < f < below) at each row; for a constraint that is a label, `predict_proba`.
+    """P(above < f < below) at each row. (If the constraint is a label, use `predict_proba`.)
 
     Examples
     --------
@@ -238,7 +239,7 @@ def probability_of_feasibility(
     mean, deviation = _moments(regressor, X)
     with np.errstate(over="ignore"):
         low, high = (above - mean) / deviation, (below - mean) / deviation
-    # From the tail that is the smaller one: there differences keep their digits.
+    # Computed in the smaller tail, where differences are accurate.
     flipped = low > 0
     low, high = np.where(flipped, -high, low), np.where(flipped, -low, high)
     return ndtr(high) - ndtr(low)
@@ -247,9 +248,9 @@ def probability_of_feasibility(
 def thompson(
     regressor: Any, X: Any, size: int = 1, random_state: Any = None, *, maximize: bool = True
 ) -> Int[np.ndarray, " size"]:
-    """The number of the best row of X in each of `size` joint samples of f; some may be equal.
+    """Thompson sampling: the best row of X in each of `size` joint samples of f; rows may repeat.
 
-    Of many rows, or where X is not a list of rows, take `sample_functions` and optimise each draw.
+    With many rows, or if X is not a list of rows, use `sample_functions` and optimise each draw.
 
     Examples
     --------
@@ -269,11 +270,11 @@ def _moments(regressor: Any, X: Any) -> tuple[np.ndarray, np.ndarray]:
     _check(regressor, "likelihood_", "a regressor")
     mean, variance = regressor.predict_latent(X)
     if mean.ndim > 1:
-        raise ValueError("this is for regressors with a single latent function.")
+        raise ValueError("this function is for regressors with a single latent function.")
     return mean, np.maximum(np.sqrt(variance), np.finfo(np.float64).tiny)
 
 
 def _check(model: Any, attribute: str, kind: str) -> None:
     check_is_fitted(model)
     if not hasattr(model, attribute):
-        raise TypeError(f"this is for {kind}, and got a {type(model).__name__}.")
+        raise TypeError(f"this function is for {kind}, but got a {type(model).__name__}.")

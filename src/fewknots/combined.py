@@ -1,13 +1,13 @@
-r"""A posterior made of others: their latent functions averaged.
+r"""A combination of posteriors: the weighted average of their latent functions.
 
     f(x) = Σ_k w_k f_k(x),     w_k ≥ 0,  Σ_k w_k = 1,
 
     μ(x) = Σ_k w_k μ_k(x),     σ²(x) = Σ_k w_k σ_k²(x).
 
-The members have learned from the same rows, so how their errors go together is not known. The
-variance is the largest that the average can have: Var Σ w_k f_k ≤ (Σ w_k σ_k)² ≤ Σ w_k σ_k², first
-for members that agree in everything, then by Jensen's inequality. A combination is never surer
-than its members are on average, and with equal members it is each of them.
+The members have learned from the same rows, so the correlation of their errors is unknown. The
+variance here is an upper bound: Var Σ w_k f_k ≤ (Σ w_k σ_k)² ≤ Σ w_k σ_k². The first step assumes
+perfect correlation, the second is Jensen's inequality. So a combination is never more certain than
+its members on average, and a combination of equal members is equal to each of them.
 
 | symbol   | name here | shape |
 |----------|-----------|-------|
@@ -27,7 +27,7 @@ from .kernels import Kernel
 from .numerics.precision import computing_in, for_platform
 from .posterior import Posterior, Then
 
-# What it costs to call a compiled function, in rows.
+# Cost of calling a compiled function, in rows.
 _CALL = {"cpu": 32, "gpu": 8192}
 
 Latent = tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "L N"]]
@@ -45,19 +45,19 @@ def averaged(members: Sequence[Latent], weights: Sequence[float]) -> Latent:
 
 @dataclass(frozen=True)
 class CombinedPosterior:
-    """Posteriors of the same latent functions, with weights; the heaviest comes first."""
+    """Posteriors of the same latent functions, with weights; the largest weight comes first."""
 
     members: tuple[Posterior, ...]
     weights: tuple[float, ...]
 
     @property
     def kernel(self) -> Kernel:
-        """That of the heaviest member."""
+        """The kernel of the member with the largest weight."""
         return self.members[0].kernel
 
     @property
     def points(self) -> Float[np.ndarray, "M D"]:
-        """Those of the heaviest member."""
+        """The points of the member with the largest weight."""
         return self.members[0].points
 
     def marginals(self, X: Float[np.ndarray, "N D"]) -> Latent:
@@ -65,7 +65,7 @@ class CombinedPosterior:
         return averaged([member.marginals(X) for member in self.members], self.weights)
 
     def mapped(self, then: Then, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
-        """The members one after the other; then a block of rows at a time."""
+        """Evaluate the members one after the other, then the result in blocks of rows."""
         mean, variance = self.marginals(X)
 
         def of_block(mean: Any, variance: Any) -> tuple[Any, ...]:
@@ -75,7 +75,7 @@ class CombinedPosterior:
             return map_blocks(of_block, mean.T, variance.T, call=for_platform(_CALL))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The members' arrays, each name after the number of its member."""
+        """The members' arrays; names start with the number of the member."""
         return {
             f"{number}.{name}": array
             for number, member in enumerate(self.members)

@@ -17,7 +17,7 @@ from .extras import missing
 from .plots import DecisionBoundaryDisplay
 
 _N_TRAIN = 400  # as in the paper's experiments on this set
-_GRID = 200  # points a side of the probability surface
+_GRID = 200  # grid points on each side of the probability surface
 
 
 def draw(clf: GPClassifier, X: np.ndarray, y: np.ndarray, path: Path) -> None:
@@ -31,7 +31,7 @@ def draw(clf: GPClassifier, X: np.ndarray, y: np.ndarray, path: Path) -> None:
     with pyplot.style.context("fewknots.plots.style"):
         figure, axes = pyplot.subplots(figsize=(7.5, 6), layout="constrained")
         drawn = DecisionBoundaryDisplay.from_estimator(clf, X, y, grid=_GRID, ax=axes)
-        axes.set(title=f"banana, {len(X)} rows held by {len(clf.inducing_points_)} inducing points")
+        axes.set(title=f"banana, {len(X)} rows, {len(clf.inducing_points_)} inducing points")
         label = f"probability of class {clf.classes_[1]}"
         figure.colorbar(drawn.surface_, label=label, ticks=[0.0, 0.25, 0.5, 0.75, 1.0])
         figure.savefig(path, dpi=150)
@@ -68,7 +68,7 @@ class Figures(NamedTuple):
 
 def run(picture: Path, n_inducing: int, verbose: bool) -> Figures:
     """Fit, score, draw."""
-    # Not `load`, which may find IDA's copy of the data: the demo's numbers are for KEEL's rows.
+    # Not `load`, which may find IDA's copy: the demo's numbers are for KEEL's rows.
     try:
         X, y, *_ = keel.read("banana")
     except ImportError as error:
@@ -76,7 +76,7 @@ def run(picture: Path, n_inducing: int, verbose: bool) -> Figures:
     order = np.random.default_rng(0).permutation(len(X))
     train, test = order[:_N_TRAIN], order[_N_TRAIN:]
     started = time.perf_counter()
-    # the paper's kernel: with as few points it follows the curves better than the default one
+    # the paper's kernel: with so few points it fits the curves better than the default
     paper: dict[str, Any] = {"kernel": "rbf", "warp": None, "n_inducing": n_inducing}
     clf = GPClassifier(**paper, random_state=0, verbose=int(verbose))
     clf.fit(X[train], y[train])
@@ -99,8 +99,10 @@ def run(picture: Path, n_inducing: int, verbose: bool) -> Figures:
 def main(arguments: list[str] | None = None) -> None:
     """Fit, report, draw."""
     parser = argparse.ArgumentParser(prog="python -m fewknots.demo", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("banana.png"), help="the picture's file")
-    parser.add_argument("--inducing", type=int, default=16, help="how many inducing points")
+    parser.add_argument(
+        "--out", type=Path, default=Path("banana.png"), help="the file for the picture"
+    )
+    parser.add_argument("--inducing", type=int, default=16, help="the number of inducing points")
     options = parser.parse_args(arguments)
     print(run(options.out, options.inducing, verbose=True).as_text(options.out))
 

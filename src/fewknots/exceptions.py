@@ -1,4 +1,4 @@
-"""Errors and warnings with names of their own, and how a warning is given."""
+"""The errors and warnings of fewknots, and the function that gives a warning."""
 
 import sys
 import warnings
@@ -6,12 +6,12 @@ from types import FrameType
 
 import numpy as np
 
-# Whose lines no warning of ours points at: fits go through them on the way from the user's.
+# A warning never points at lines of these packages: it points at the user's line.
 _BETWEEN = ("fewknots", "sklearn", "joblib", "jaxtyping")
 
 
 class NumericalError(np.linalg.LinAlgError):
-    """A fit cannot go on: the message says which quantity broke and what to try."""
+    """A fit cannot continue: the message says which quantity failed and what to try."""
 
 
 class ModelFileError(ValueError):
@@ -23,43 +23,47 @@ class DataError(ValueError):
 
 
 class DatasetError(LookupError):
-    """A named data set cannot be had: what was tried, why it failed, which file to put where."""
+    """A data set cannot be loaded: the message says what was tried, why it failed, and which file
+    to put where.
+    """
 
 
 class CheckpointError(ValueError):
-    """A run cannot be taken up again from its folder: the message says why."""
+    """A run cannot be resumed from its folder: the message says why."""
 
 
 class ClusterError(RuntimeError):
-    """A Dask cluster cannot do the work: the message says why, and how to go on."""
+    """A Dask cluster cannot do the work: the message says why, and what to do."""
 
 
 class ClusterWarning(UserWarning):
-    """A fit on a cluster goes on, but not as it should: the message says what holds it up."""
+    """A fit on a cluster continues with a problem: the message says which."""
 
 
 class ForkError(RuntimeError):
-    """JAX cannot compute in a forked process: the message says how to start one where it can."""
+    """JAX cannot compute in a forked process: the message says how to start a process that
+    works.
+    """
 
 
 class NumericalWarning(UserWarning):
-    """A fit went on after a repair: the message says which."""
+    """A fit continued after a numerical repair: the message says which."""
 
 
 class InputWarning(UserWarning):
-    """The input was usable but is probably not what was meant: the message says why."""
+    """The input can be used but is probably not what you meant: the message says why."""
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint was passed over: the message says which and why."""
+    """A checkpoint was skipped: the message says which and why."""
 
 
 class InterruptedFitWarning(UserWarning):
-    """A fit was interrupted and ended with what it had: the message says when."""
+    """A fit was interrupted and ended with the model so far: the message says when."""
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn, and point at the line of the user that led here, however many of ours lie between."""
+    """Give a warning that points at the user's line, not at one inside fewknots."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _module(frame).partition(".")[0] in _BETWEEN:
         frame = frame.f_back

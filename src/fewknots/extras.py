@@ -1,7 +1,7 @@
-"""What optional parts of fewknots need, and how to install it: every message has it from here.
+"""Messages about missing optional packages, and how to install them.
 
-Who reads such a message has fewknots. pip then adds what the extra needs and leaves fewknots as it
-is, however it was installed: from an index, a wheel or a checkout.
+A user who reads such a message has fewknots installed. Then pip only adds the packages of the
+extra, and leaves fewknots as it was installed: from an index, a wheel or a checkout.
 """
 
 
@@ -11,5 +11,5 @@ def how_to_install(extra: str) -> str:
 
 
 def missing(what: str, extra: str) -> str:
-    """What to say where a package is not installed; `what` says who needs which package."""
+    """The message for a missing package; `what` says what needs which package."""
     return f"{what}: {how_to_install(extra)}."

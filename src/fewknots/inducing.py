@@ -1,22 +1,24 @@
-r"""Choosing the inducing points Z before anything is learned, and moving the idle ones later.
+r"""Choosing the initial inducing points Z, and relocating idle ones during training.
 
 **choose**: `kmeans` (the paper's), `greedy` conditional variance, or `random` rows.
 
-**relocate**: gradients move Z only so far, because the bound has many local optima in Z. Once a
-kernel and q are at hand, what a point is worth can be computed. Adding one at x lowers κ_n, the
-variance that Z leaves unexplained at row n (features.py), by c(x_n, x)² / c(x, x), where c is the
-covariance given Z; and the bound's slope in κ_n is -½ b_n, with b_n the curvature of row n's
-likelihood (sparse_kl.py). So to first order
+**relocate**: gradients move Z only a limited distance, because the bound has many local optima in
+Z. But for a given kernel and q the value of a point can be computed. A new point at x lowers κ_n,
+the variance that Z does not explain at row n (features.py), by c(x_n, x)² / c(x, x), where c is
+the covariance given Z. The derivative of the bound with respect to κ_n is -½ b_n, with b_n the
+curvature of row n's likelihood (sparse_kl.py). So to first order the gain is
 
     gain(x) = ½ Σ_n b_n c(x_n, x)² / c(x, x),                                         (gain)
 
-and taking the point m away costs, with P = Kmm⁻¹,
+and removing the point m costs, with P = Kmm⁻¹,
 
     loss(m) = ½ Σ_n b_n (k(x_n, Z) P)²_m / P_mm.                                      (loss)
 
-The least useful points go where the most is to be gained, as long as the gain is larger.
+The least useful points move to where the gain is largest, as long as the gain is larger than the
+loss.
 
-Both put points on rows. Where a model is to hold no row as it is, they are **displaced** a little.
+Both place points on rows. If a model must not contain rows (`store_rows=False`), the points are
+**displaced** a little.
 """
 
 from typing import Any
@@ -32,24 +34,24 @@ METHODS = ("kmeans", "greedy", "random")
 _MOST_AUTOMATIC = 1000
 _MOST_BY_MINIBATCHES = {"cpu": 300, "gpu": 500}
 _DEGREES_PER_POINT = 0.5
-_SMALL_LOOK = 1e8  # N M², of which a look at all rows takes a fraction of a second
+_SMALL_LOOK = 1e8  # N M² for which a pass over all rows takes a fraction of a second
 _MOST_ROWS = 4000
 _MOST_CANDIDATES = 1000
 _COSTLY = 1e7  # multiplications in one round of k-means
 _FEW_ROUNDS = 10
-_SMALLEST_SHARE = 1e-6  # of the prior variance: a smaller residual is rounding
-_ROUNDED = 1e-5  # relative: so close a place is the row itself
-_DISPLACED = 0.05  # of the standard deviation of each input
-_WORTHWHILE = 2.0  # a move must promise this many times what it costs
+_SMALLEST_SHARE = 1e-6  # relative to the prior variance: a smaller residual is rounding
+_ROUNDED = 1e-5  # relative distance below which a point counts as the row itself
+_DISPLACED = 0.05  # displacement, relative to the standard deviation of each input
+_WORTHWHILE = 2.0  # the gain of a move must be this many times its loss
 
 
 def automatic_count(n_rows: int, degrees: float = 0.0) -> int:
-    """How many inducing points n distinct rows deserve: 37 for 400, 108 for 10,000, at most 1000.
+    """Number of inducing points for n distinct rows: 37 for 400, 108 for 10,000, at most 1000.
 
-    The cube root keeps the cost of a look at all rows, N M², below quadratic in N.
+    With the cube root the cost of a pass over all rows, N M², grows less than quadratically in N.
 
-    degrees : about how many numbers describe the function, if that is known. There are twice or
-        four times as many points if it takes more of them, as long as N M² stays small.
+    degrees : estimated degrees of freedom of the function, if known. If they are
+        many, there are twice or four times as many points, as long as N M² stays small.
     """
     usual = int(np.clip(round(5.0 * n_rows ** (1.0 / 3.0)), 20, _MOST_AUTOMATIC))
     for count in (usual, 2 * usual):
@@ -59,11 +61,11 @@ def automatic_count(n_rows: int, degrees: float = 0.0) -> int:
 
 
 def count_for_minibatches(n_rows: int, n_latent: int = 1) -> int:
-    """The same where a step does not look at all rows: three times as many, up to 300 on a CPU.
+    """The same for minibatches: three times as many, up to 300 on a CPU.
 
-    Many rows deserve more points, but a step costs their square, and a run of few steps is worse
-    than a run of few points. On a CPU 300 points see a million rows three times in a minute.
-    Several latent functions share that.
+    More rows need more points, but the cost of a step grows with the square of their number, and
+    too few steps are worse than too few points. On a CPU, training with 300 points takes a minute
+    for three passes over a million rows. With several latent functions the limit is lower.
     """
     usual, most = automatic_count(n_rows), for_platform(_MOST_BY_MINIBATCHES)
     return min(max(usual, int(most / n_latent**0.5)), 3 * usual, most)
@@ -77,7 +79,7 @@ def choose(
     n_inducing: int,
     rng: np.random.RandomState,
 ) -> Float[np.ndarray, "M D"]:
-    """M inducing points for rows X with the given weights, before anything is learned."""
+    """Choose M initial inducing points for rows X with the given weights."""
     if method == "kmeans":
         W = np.asarray(kernel.coordinates(X))
         return _inputs_at(kernel, _kmeans(W, weights, n_inducing, rng), W, X)
@@ -93,9 +95,9 @@ def displaced(
     X: Float[np.ndarray, "N D"],
     rng: np.random.RandomState,
 ) -> Float[np.ndarray, "M D"]:
-    """The points, each moved at random by a small part of how far the rows X spread.
+    """The points, each moved at random by a small part of the spread of the rows X.
 
-    None is a row then, but for a chance that numbers of 53 or 24 bits do not have.
+    Then no point equals a row, except with negligible probability.
     """
     kernel = kernel.without_end()
     spread = np.std(kernel.coordinates(X), axis=0)
@@ -110,14 +112,14 @@ def _inputs_at(
     W: Float[np.ndarray, "N D"],
     X: Float[np.ndarray, "N D"],
 ) -> Float[np.ndarray, "M D"]:
-    """Places among the coordinates W of the rows X as inputs: between the rows, as they were.
+    """The inputs of `places`, points in coordinates; the rows are W in coordinates, X as inputs.
 
-    A place that is a row, but for rounding, is that row: so that it is known as one afterwards
-    (`stored_rows_`).
+    A point that equals a row up to rounding becomes exactly that row, so that it is counted in
+    `stored_rows_`.
     """
     if W is X:
         return places
-    from sklearn.metrics import pairwise_distances_argmin_min  # here: as KMeans
+    from sklearn.metrics import pairwise_distances_argmin_min  # imported here: slow, like KMeans
 
     found = np.clip(kernel.inputs_at(places.astype(np.float64)), X.min(axis=0), X.max(axis=0))
     nearest, distance = pairwise_distances_argmin_min(places, W.astype(places.dtype))
@@ -127,12 +129,12 @@ def _inputs_at(
 
 
 def _kmeans(X, weights, n_inducing, rng):
-    from sklearn.cluster import KMeans  # here: it is slow to import and not always needed
+    from sklearn.cluster import KMeans  # imported here: slow, and not always needed
 
     rows = _sample(len(X), max(_MOST_ROWS, 50 * n_inducing), weights, rng)
     model, X, weights = KMeans(n_inducing, n_init=1, random_state=rng), X[rows], weights[rows]
     if X.size * n_inducing > _COSTLY:
-        # Careful seeding takes as long as the clustering, and many rows forgive its absence.
+        # k-means++ takes as long as the clustering, and with many rows it is not needed.
         model.set_params(init="random", max_iter=_FEW_ROUNDS)
         X = X.astype(np.float32)
     return model.fit(X, sample_weight=weights).cluster_centers_
@@ -141,7 +143,7 @@ def _kmeans(X, weights, n_inducing, rng):
 def greedy_variance(
     kernel: Kernel, X: Float[np.ndarray, "N D"], n_inducing: int
 ) -> Int[np.ndarray, " M"]:
-    """Each time the row whose variance, given those chosen before, is largest.
+    """Choose rows one by one, each with the largest variance given those chosen before.
 
     This is Cholesky factorisation with pivoting, stopped after M columns: O(N M²).
     """
@@ -168,9 +170,9 @@ def relocate(
     rng: np.random.RandomState,
     off_rows: bool = False,
 ) -> tuple[Float[np.ndarray, "M D"], int]:
-    """Z with its idle points moved to where they promise the most, and how many moved.
+    """Z with idle points moved to where the gain is largest, and how many were moved.
 
-    off_rows : to a place beside the row where that is, not on it.
+    off_rows : move points near rows, not onto them.
     """
     if len(X) <= len(Z):
         return Z, 0
@@ -190,7 +192,7 @@ def relocate(
 
 
 def _cheapest_to_lose(K_z, Kmm, b, count):
-    """Points in the order in which they are given up, and (loss) of each as it goes."""
+    """Points in the order of removal, and the (loss) of each when removed."""
     P = np.linalg.inv(Kmm)
     W = K_z @ P
     gone: list[int] = []
@@ -211,7 +213,7 @@ def _cheapest_to_lose(K_z, Kmm, b, count):
 
 
 def _best_to_gain(K_c, candidates, K_z, Kmm, b, count):
-    """Candidates in the order in which they are taken, and (gain) of each as it comes."""
+    """Candidates in the order of addition, and the (gain) of each when added."""
     columns = np.linalg.solve(np.linalg.cholesky(Kmm), K_z.T).T  # c = K - columns columnsᵀ
     at_candidates = columns[candidates]
     diagonal = K_c[candidates, np.arange(len(candidates))]
@@ -240,8 +242,10 @@ def _sample(n_rows, size, weights, rng):
 
 
 def _matrices(kernel: Kernel, X: Any, Z: Any, C: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Between the rows X and the points Z, among the points, and between the rows X and rows C."""
-    sizes = (rounded_up(len(rows)) for rows in (X, C))  # so that few programs are compiled
+    """Kernel matrices between rows X and points Z, between the points, and between rows X and rows
+    C.
+    """
+    sizes = (rounded_up(len(rows)) for rows in (X, C))  # padded, so that few programs are compiled
     found = _padded_matrices(kernel, *map(padded, (X, C), sizes), Z)
     K_z, K_c, Kmm = (np.asarray(K, np.float64) for K in found)
     return K_z[: len(X)], Kmm, K_c[: len(X), : len(C)]

@@ -1,7 +1,7 @@
 r"""Function values at several rows together: their mean and covariance, and exact samples of them.
 
-A posterior is one Gaussian over function values, or S equally likely ones that differ in their
-means alone (posterior.MixturePosterior). With N rows, f = (f_l(x_n)) has
+A posterior is one Gaussian over function values, or S equally likely Gaussians that differ only in
+their means (posterior.MixturePosterior). With N rows, f = (f_l(x_n)) has
 
     E f = 1/S Σ_s m_s,     cov f = C + 1/S Σ_s (m_s - E f)(m_s - E f)ᵀ,
 
@@ -11,7 +11,7 @@ is singular up to rounding, so R is a Cholesky factor of C + jitter · variance 
 | symbol | name here  | shape                                                    |
 |--------|------------|----------------------------------------------------------|
 | m_s    | means      | S×L×N                                                    |
-| C      | covariance | L×N×N; L×L×N×N where the functions are correlated        |
+| C      | covariance | L×N×N; L×L×N×N if the functions are correlated           |
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from .exceptions import NumericalError, NumericalWarning, warn
 from .numerics.linalg import lower_with_ladder, one_by_one, with_each
 from .numerics.precision import compiled, computing_in
 
-# Relative to the prior's variance. A posterior that was learned in float32 is known to five digits.
+# Relative to the prior's variance. A posterior learned in float32 has about five accurate digits.
 _JITTER = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-5}
 
 
@@ -34,14 +34,16 @@ class Joint(NamedTuple):
     means: Float[np.ndarray, "S L N"]
     covariance: Float[np.ndarray, "L N N"] | Float[np.ndarray, "L L N N"]
     scale: float  # the prior's variance
-    dtype: np.dtype  # in which the posterior was learned
+    dtype: np.dtype  # dtype in which the posterior was learned
 
     def mean(self) -> Float[np.ndarray, "L N"]:
         """E f."""
         return self.means.mean(axis=0)
 
     def whole_covariance(self) -> Float[np.ndarray, "L N N"] | Float[np.ndarray, "L L N N"]:
-        """Cov f; of a mixture L×L×N×N if L > 1, since all functions follow the component."""
+        """Cov f; for a mixture with L > 1 of shape (L, L, N, N), since its component couples all
+        functions.
+        """
         if len(self.means) == 1:
             return self.covariance
         apart = self.means - self.mean()
@@ -63,14 +65,14 @@ class Joint(NamedTuple):
             lower, jitter = map(np.asarray, _factor(blocks, self.scale, _JITTER[self.dtype]))
         if not np.all(np.isfinite(lower)):
             raise NumericalError(
-                f"the covariance of f at these {N} rows is no covariance up to rounding, even "
-                f"with a jitter of {float(jitter):.0e}. Fit with dtype='float64', or take fewer "
-                "rows, less close to each other."
+                f"the covariance of f at these {N} rows is not positive semidefinite, even with a "
+                f"jitter of {float(jitter):.0e}. Fit with dtype='float64', or use fewer rows that "
+                "are not so close to each other."
             )
         if jitter > 1.5 * _JITTER[self.dtype]:
             warn(
                 f"samples at these {N} rows needed a jitter of {float(jitter):.0e} of the prior's "
-                f"variance instead of {_JITTER[self.dtype]:.0e}: they are noisy by that much.",
+                f"variance instead of {_JITTER[self.dtype]:.0e}: they contain noise of this size.",
                 NumericalWarning,
             )
         component = random.randint(len(self.means), size=n)

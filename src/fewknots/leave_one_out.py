@@ -1,16 +1,16 @@
 r"""Leave-one-out predictive densities, log p(y_n | all other rows), without another fit.
 
 Most methods hold their posterior as a prior times a Gaussian site exp(g f - ½ b f²) for each row
-(inference/sites.py). To leave row n out is to take its site away. With the marginal N(μ, ρ) of what
-the site acts on, and α = g - bμ,
+(inference/sites.py). Leaving row n out means removing its site. With the marginal N(μ, ρ) of the
+value that the site acts on, and α = g - bμ,
 
     ρ₋ = ρ / (1 - bρ),   μ₋ = μ - ρ₋ α,   log p(y_n | others) = log E p(y_n|f),  f ~ N(μ₋, ρ₋ + κ).
 
-Kernel, inducing points and the other sites stay as they are. With Gaussian noise the sites do not
-depend on each other, and this is exact (Sundararajan & Keerthi 2001). With others it is the
-approximation of Opper & Winther 2000; Vehtari et al. 2016 compared it with new fits.
+Kernel, inducing points and the other sites do not change. With Gaussian noise the sites do not
+depend on each other, and this is exact (Sundararajan & Keerthi 2001). With other likelihoods it is
+the approximation of Opper & Winther 2000; Vehtari et al. 2016 compared it with new fits.
 
-Sites need not have been kept: they follow from the marginals at the rows of the fit.
+The sites are not stored: they are computed from the marginals at the rows of the fit.
 
 | rule        | methods                                 | α, b                                     |
 |-------------|-----------------------------------------|------------------------------------------|
@@ -18,10 +18,10 @@ Sites need not have been kept: they follow from the marginals at the rows of the
 | mode        | laplace                                 | (log p)', -(log p)'' at μ                |
 | EP's        | ep, fitc_ep                             | from log Ẑ under N(μ₋, ρ₋), by iteration |
 
-Sparse variational sites act on the part that inducing points explain: ρ = σ² - κ, with κ the rest's
-variance. (Under `bound="tight"` those of other likelihoods than Gaussian noise follow from slightly
-smaller variances, inference/tight.py, which is left out here.) Elsewhere ρ = σ², κ = 0. A row of
-weight w has w equal sites, which are all left out.
+Sparse variational sites act on the part of f that inducing points explain: ρ = σ² - κ, where κ is
+the variance of the rest. (With `bound="tight"` and a likelihood other than Gaussian noise, they
+belong to slightly smaller variances, inference/tight.py; this is ignored here.) In other methods ρ
+= σ², κ = 0. A row of weight w has w equal sites, which are all removed.
 """
 
 from collections.abc import Callable
@@ -46,11 +46,11 @@ _WIDE = np.dtype(np.float64)
 def log_densities(
     method: str, likelihood: Likelihood, posterior: Posterior, rows: Rows
 ) -> Float[np.ndarray, " N"]:
-    """Of the rows of the fit, in its units."""
+    """Log densities of the rows of the fit, in its units."""
     if method not in _RULES or not isinstance(posterior, GaussianPosterior):
         raise ValueError(
             f"leave_one_out is for methods with a Gaussian site for each row, {', '.join(_RULES)}; "
-            f"this fit's method {method!r} has none that can be taken away. (The log_evidence_ of "
+            f"this fit's method {method!r} has no such sites. (The log_evidence_ of "
             "method='local' is a sum of leave-one-out log probabilities.)"
         )
     X, y, weights = (np.asarray(part, np.float64) for part in rows)
@@ -66,15 +66,16 @@ def log_densities(
         if np.max(off) > _CLOSE:
             row = int(np.argmax(off))
             raise NumericalError(
-                f"the site of row {row} was not found. Fit with a smaller tol, or check that X and "
+                f"the site of row {row} could not be computed. Fit with a smaller tol, or check "
+                "that X and "
                 "y are the rows of the fit."
             )
         left = 1.0 - weights * precision * reached
         if np.any(left <= 0):
             row = int(np.argmax((left <= 0).any(axis=0)))
             raise DataError(
-                f"row {row} of X and y says more than the posterior knows there: it is none of the "
-                "rows of the fit, which are what leave_one_out takes, or the fit ended early."
+                f"row {row} of X and y does not match the posterior: leave_one_out takes the rows "
+                "of the fit, and this is not one of them, or the fit ended early."
             )
         without = reached / left
         cavity = mean - without * weights * slope
@@ -100,7 +101,7 @@ def _mode(likelihood: Likelihood, y: Any, mean: Any, variance: Any) -> Any:
 
 @compiled
 def _ep(likelihood: Likelihood, y: Any, mean: Any, variance: Any) -> Any:
-    """The cavity from which the likelihood leads to these marginals; of weight 1."""
+    """The cavity whose tilted distribution has these marginals, for weight 1."""
 
     def site(cavity):
         found = likelihood.tilted(y, *cavity)
@@ -108,7 +109,7 @@ def _ep(likelihood: Likelihood, y: Any, mean: Any, variance: Any) -> Any:
 
     def sweep(_, cavity):
         slope, precision = site(cavity)
-        # A cavity as wide as the prior or wider would be none: half way there, then.
+        # A cavity must be narrower than the prior: otherwise go half of the way.
         left = jnp.maximum(1.0 - precision * variance, 0.5 * variance / cavity[1])
         target = mean - cavity[1] * slope, variance / left
         return tuple(old + _STEP * (new - old) for old, new in zip(cavity, target, strict=True))

@@ -1,4 +1,4 @@
-"""Models to files and out of them: the one place that knows all kinds."""
+"""Saving and loading of all kinds of models."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,11 +25,11 @@ def load(
 ) -> Any:
     """Read a fitted `GPClassifier`, `GPRegressor`, `TableModel` or pipeline that `save` wrote.
 
-    kernels, likelihoods : the classes in the file that are not fewknots' own: a file holds names
-        and numbers, and no code.
+    kernels, likelihoods : your own kernel and likelihood classes that the model uses: a file
+        contains names and numbers, but no code.
 
-    Nothing in the file is executed. A file that is cut off, changed, foreign or of a newer format
-    raises `fewknots.ModelFileError`.
+    Nothing in the file is executed. A file that is truncated, damaged, of another kind or of a
+    newer format raises `fewknots.ModelFileError`.
 
     Examples
     --------
@@ -48,8 +48,8 @@ def load(
 def save(model: Any, path: str | PathLike[str]) -> None:
     """Write any fitted model to one file; `load` reads it back, bit for bit.
 
-    model : what has a `save` of its own, or a pipeline of `fewknots.images.Scattering` and a
-        `GPClassifier` or `GPRegressor`.
+    model : a `GPClassifier`, `GPRegressor` or `TableModel`, or a pipeline of
+        `fewknots.images.Scattering` and one of the first two.
 
     Examples
     --------
@@ -68,17 +68,17 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     elif hasattr(model, "save"):
         model.save(path)
     else:
-        raise TypeError(f"a {type(model).__name__} is no model of fewknots.")
+        raise TypeError(f"a {type(model).__name__} is not a model of fewknots.")
 
 
 def _model(header: Header, arrays: Arrays, known: KnownClasses) -> Any:
-    """The model that header and arrays hold: an estimator, or what is around one."""
+    """The model from header and arrays: an estimator, or a table model or pipeline with one."""
     if "pipeline" in header:
         return pipelines.restored(header, arrays, known)
     if "table" not in header:
         return saved_model.restored(header, arrays, known)
     try:
-        from .tables.model import TableModel  # here: tables need pyarrow
+        from .tables.model import TableModel  # imported here: tables need pyarrow
     except ImportError as error:
         what = "this model takes tables, which needs pyarrow"
         raise ImportError(missing(what, "stream")) from error

@@ -1,8 +1,8 @@
 """HTML and SVG from Python, with automatic escaping.
 
-Only the function `text` makes markup of a text. It is applied to every child and every attribute of
-an `element` that is not `Markup` already. So anything in a user's table (a column called
-`<script>`, a label with quotes) stays a text.
+Only the function `text` converts a text to markup. It is applied to every child and every
+attribute of an `element` that is not `Markup` already. So anything in a user's table (a column
+called `<script>`, a label with quotes) stays a text.
 """
 
 from collections.abc import Iterable

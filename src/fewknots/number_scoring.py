@@ -1,10 +1,10 @@
-r"""Scores of predicted distributions of numbers, bootstrap intervals, and what the ranks say.
+r"""Scores of predicted distributions of numbers, their bootstrap intervals, and ranks.
 
-Of each row with the true number y_n a predictor gives the mean m_n of its distribution P_n, and
+For each row with the true number y_n a predictor gives the mean m_n of its distribution P_n, and
 
     log p_n(y_n),    P_n(Y < y_n),    P_n(Y ≤ y_n):
 
-a density where y is continuous, a probability where y is a count. The last two are the *rank* of
+a density if y is continuous, a probability if y is a count. The last two are the *rank* of
 the true number in its distribution (the probability integral transform, PIT): equal for continuous
 y, the two ends of a step for counts.
 
@@ -16,9 +16,9 @@ y, the two ends of a step for counts.
 | r2       | 1 - Σ(y_n - m_n)² / Σ(y_n - mean y)²       | 1    | share of the variance  |
 | coverage | share of rows within their 95 % interval   | 0.95 | honesty of intervals   |
 
-With predictions that are right, ranks are uniform: of 95 % intervals 95 % hold their y, whatever
-the level is, and the histogram of the ranks is flat. Of counts a row is spread over its step
-(Czado, Gneiting & Held 2009), so that this is true for them as well.
+If predictions are calibrated, ranks are uniform: 95 % of the 95 % intervals contain their y, the
+same holds for any other level, and the histogram of the ranks is flat. For counts the weight of a
+row is spread over its step (Czado, Gneiting & Held 2009), so that this holds for them, too.
 """
 
 from typing import Any, NamedTuple
@@ -33,11 +33,11 @@ _RESAMPLED_AT_ONCE = 10_000_000  # weights
 
 
 class Seen(NamedTuple):
-    """What a predictor says of rows whose numbers are known."""
+    """Predictions for rows whose true numbers are known."""
 
     mean: Float[np.ndarray, " N"]
     deviation: Float[np.ndarray, " N"]
-    log_density: Float[np.ndarray, " N"]  # at the true number
+    log_density: Float[np.ndarray, " N"]  # log density at the true number
     below: Float[np.ndarray, " N"]  # P(Y < y)
     up_to: Float[np.ndarray, " N"]  # P(Y ≤ y)
 
@@ -54,7 +54,7 @@ class Seen(NamedTuple):
 def seen_by_gaussian(
     mean: Float[np.ndarray, " N"], deviation: float, y: Float[np.ndarray, " N"], counts: bool
 ) -> Seen:
-    """Of a predictor that says N(mean, deviation²); of counts the part from y - ½ to y + ½."""
+    """Predictions N(mean, deviation²); for counts the probability from y - ½ to y + ½."""
     spread = np.full(len(y), deviation)
     z = (y - mean) / deviation
     if not counts:
@@ -62,14 +62,14 @@ def seen_by_gaussian(
         return Seen(mean, spread, log_density, ndtr(z), ndtr(z))
     half = 0.5 / deviation
     low, high = z - half, z + half
-    far = np.where(z > 0, -low, high)  # the end with the larger log Φ, on the lower side
+    far = np.where(z > 0, -low, high)  # in the lower tail; larger log Φ
     near = np.where(z > 0, -high, low)
     log_p = log_ndtr(far) + np.log1p(-np.exp(log_ndtr(near) - log_ndtr(far)))
     return Seen(mean, spread, log_p, ndtr(low), ndtr(high))
 
 
 def number_scores(seen: Seen, y: Float[np.ndarray, " N"]) -> dict[str, float | None]:
-    """The five scores; R² is None where all numbers are the same."""
+    """The five scores; R² is None if all numbers are the same."""
     return _scores_of(_columns(seen, y), np.ones((1, len(y))))[0]
 
 
@@ -94,9 +94,9 @@ def number_intervals(
 
 
 def coverage(seen: Seen, level: float) -> float:
-    """The share of rows within the interval of this probability, as much below it as above.
+    """The share of rows within the central interval of this probability.
 
-    An interval of counts has whole ends, and so holds at least that.
+    An interval of counts has whole ends, and so contains at least this probability.
     """
     return float(np.mean(_within(seen, level)))
 
@@ -107,7 +107,7 @@ def rank_shares(seen: Seen, bins: int = 20) -> Float[np.ndarray, " B"]:
     step = seen.up_to - seen.below
     passed = []
     for edge in edges:
-        # how much of each row's step is below the edge; of a step without width all or nothing
+        # share of each row's step below the edge; 0 or 1 for a step of width zero
         part = np.clip((edge - seen.below) / np.where(step > 0, step, 1.0), 0.0, 1.0)
         passed.append(np.mean(np.where(step > 0, part, seen.below < edge)))
     passed[-1] = 1.0
@@ -120,7 +120,7 @@ def _within(seen: Seen, level: float) -> np.ndarray:
 
 
 def _columns(seen: Seen, y: Float[np.ndarray, " N"]) -> Float[np.ndarray, "6 N"]:
-    """What is averaged over rows; y relative to its mean, so that its square loses no digits."""
+    """The values to average over rows; y relative to its mean, so that squares are accurate."""
     away, around = y - seen.mean, y - np.mean(y)
     within = _within(seen, COVERAGE)
     return np.stack(

@@ -1,25 +1,26 @@
 r"""Draws of functions: paths of the posterior that can be evaluated anywhere, again and again.
 
-Pathwise conditioning (Wilson et al. 2020). Take a draw f of the prior, and correct it by what it
-gets wrong at the points Z that hold the posterior (posterior.py has T, mean and shrink):
+Pathwise conditioning (Wilson et al. 2020). Take a draw f of the prior, and correct its error at the
+points Z of the posterior (T, mean and shrink are in posterior.py):
 
     f*(x) = f(x) + k(x, Z) c,     c = Tᵀ (w - T f(Z) - ζ),                                  (path)
     w ~ N(mean, diag(1 - shrink)),     ζ ~ N(0, I - T Kzz Tᵀ).
 
-T f(Z) + ζ has covariance I whatever T is. So f* - k(x, Z) Tᵀ w has mean zero and covariance
+T f(Z) + ζ has covariance I for any T. So f* - k(x, Z) Tᵀ w has mean zero and covariance
 k(x, x') - a(x)ᵀ a(x'), a(x) = T k(Z, x), and f* has the mean and covariance of the posterior. With
-inducing points ζ is the jitter of Kzz alone, and f*(Z) = u, the draw of q(u); where the posterior
-is held by rows, ζ is the noise of their sites.
+inducing points ζ is only the jitter of Kzz, and f*(Z) = u, the draw of q(u); in methods without
+inducing points ζ is the noise of the rows' sites.
 
-The update is exact. Only f is not: for most kernels a Gaussian process has no finite description,
-and f is a sum of F random functions of its kernel's (`Kernel.random_functions`), weighted by normal
-numbers,
+The correction is exact. Only f is not: for most kernels a Gaussian process has no finite
+description, and f is a sum of F random functions of its kernel (`Kernel.random_functions`),
+weighted by normal numbers,
 
     f(x) = Σ_i g_i φ_i(x) / √F,     g ~ N(0, I),     E φ(a) φ(b) = k(a, b).                 (prior)
 
-Each draw has functions φ of its own. Mean and covariance, over all draws, are then exactly those of
-the process, for any F; what is approximate is that f is Gaussian: its fourth cumulants fall as 1/F.
-Linear, polynomial and constant kernels are exact, F = 1. The summands of a sum are drawn apart.
+Each draw has its own functions φ. So mean and covariance over all draws are exactly those of the
+process, for any F; only the distribution of f is not exactly Gaussian: its fourth cumulants fall
+as 1/F. Linear, polynomial and constant kernels are exact with F = 1. The terms of a sum of kernels
+are drawn separately.
 
 | symbol | name here         | shape                          |
 |--------|-------------------|--------------------------------|
@@ -43,7 +44,7 @@ from .kernels import Kernel, Sum
 from .numerics.arrays import AnyArray
 from .numerics.precision import compiled, computing_in, for_platform
 
-_CALL = {"cpu": 32, "gpu": 8192}  # what it costs to call a compiled function, in rows
+_CALL = {"cpu": 32, "gpu": 8192}  # cost of calling a compiled function, in rows
 _SIZES = 8, 128, 1024
 
 
@@ -64,7 +65,7 @@ def drawn_path(
     n_features: int,
     random: np.random.RandomState,
 ) -> Path:
-    """Draws of one latent function, a row of `wanted`, which is w, for each; in float64."""
+    """Draws of one latent function, one for each row of `wanted` (w); in float64."""
     n, M = wanted.shape
     prior = draw_prior(kernel, points.shape[1], n, n_features, random)
     path = Path(kernel, points, prior, np.zeros((n, M)))
@@ -119,13 +120,14 @@ class FunctionDraws:
     """`n` draws of the latent function, each a function: `draws(X)` evaluates them at rows X.
 
     X : array of shape (N, D) in the user's units, or a table as `predict` takes it.
-        Of NumPy: computed in float64, and the result is NumPy's. Of JAX (numbers, the features that
-        a table becomes): the result is JAX's and can be differentiated, compiled and mapped;
-        computed in X's own dtype. In float32, which JAX has unless it is told otherwise, a draw may
-        lose digits where points are close: `with jax.enable_x64():`.
+        A NumPy array: computed in float64, with a NumPy result. A JAX array (numeric features):
+        computed
+            in X's dtype, with a JAX result that can be differentiated, compiled and mapped. In
+            float32, JAX's default, a draw may lose accuracy where points are close; use `with
+            jax.enable_x64():`.
 
     Returns an array of shape (N, n), with several latent functions (N, L, n), as `sample_latent`.
-    The same X gives the same values, and they do not depend on what else is asked.
+    The same X always gives the same values, independent of other evaluations.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""A pipeline of `images.Scattering` and an estimator in one file, as any other model.
+"""Saving a pipeline of `images.Scattering` and an estimator in one file, like any other model.
 
 The file has the estimator's header and arrays, as saved_model.py writes them, and those of the
-transformer. Programs that do not know pipelines find no estimator in it.
+transformer. An older fewknots that does not know pipelines finds no estimator in it.
 """
 
 from functools import partial
@@ -36,14 +36,14 @@ def save(pipeline: Pipeline, path: str | PathLike[str]) -> None:
 
 
 def restored(header: Header, arrays: Arrays, known: KnownClasses) -> Pipeline:
-    """The pipeline that header and arrays hold, nothing of them taken on trust."""
-    told: Any = header["pipeline"]
-    names = told["names"]
+    """The pipeline from header and arrays, all of which are checked."""
+    saved: Any = header["pipeline"]
+    names = saved["names"]
     are_texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not are_texts or len(set(names)) != 2 or any("__" in name or not name for name in names):
         raise ModelFileError(f"the names of its steps are {shown(names)}.")
-    images = saved_images.restored(told["images"], arrays)
-    own = {"format": header["format"], **told["estimator"]}
+    images = saved_images.restored(saved["images"], arrays)
+    own = {"format": header["format"], **saved["estimator"]}
     estimator = saved_model.restored(own, arrays, known)
     found, wanted = estimator.n_features_in_, len(images.get_feature_names_out())
     if found != wanted:

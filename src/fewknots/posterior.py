@@ -1,10 +1,10 @@
-r"""The narrow waist: what inference produces and everything after it consumes.
+r"""The posterior: the only product of inference, and the only input of everything after it.
 
-A consumer may ask two things of a posterior: the marginals of f at new inputs, or what a function
-makes of them on the device, and its arrays, for saving. Of one that is held by points it may also
-ask for f at several rows together (joint.py) and for draws of whole functions (pathwise.py).
-`GaussianPosterior` is the dense kind: a Gaussian belief about f at M points. Its coordinates are
-chosen so that one M×M product per row gives mean and variance together:
+A posterior offers two things: the marginals of f at new inputs (or the result of a function of
+them, on the device), and its arrays, for saving. A posterior at points (all but the local one)
+also offers the joint distribution of f at several rows (joint.py) and draws of functions
+(pathwise.py). `GaussianPosterior` is the dense kind: a Gaussian distribution of f at M points. In
+its coordinates one M×M product per row gives both mean and variance:
 
     a(x) = T k(Z, x),     μ(x) = a(x)ᵀ mean,     σ²(x) = k(x, x) - Σ_i shrink_i a_i(x)².
 
@@ -12,10 +12,10 @@ For q(v) = N(m, S) in whitened coordinates v = L⁻¹u (features.py) and S = U d
 
     T = Uᵀ L⁻¹,   mean = Uᵀ m,   shrink = 1 - s,
 
-and the covariance of f(x) and f(x') likewise. This is section 4's predictive distribution,
-rearranged: s_i = 1 where the data said nothing (prior variance stays) and s_i → 0 where they said
-everything. Each latent function of a likelihood has its own q(v), hence its own T, all with the
-same points and kernel, or each with its own kernel (kernels/per_class.py).
+and similarly the covariance of f(x) and f(x'). This is section 4's predictive distribution,
+rearranged: s_i = 1 where the data contain no information (the prior variance remains) and s_i → 0
+where they determine f. Each latent function of a likelihood has its own q(v), hence its own T, all
+with the same points and kernel, or each with its own kernel (kernels/per_class.py).
 
 | symbol | name here  | shape |
 |--------|------------|-------|
@@ -43,7 +43,7 @@ from .numerics.linalg import one_by_one, with_each
 from .numerics.precision import KeepsDeviceCopy, compiled, computing_in, for_platform
 from .pathwise import Path, drawn_path
 
-# What it costs to call a compiled function, in rows: a GPU does thousands in that time.
+# Cost of calling a compiled function, in rows: a GPU does thousands in that time.
 _CALL = {"cpu": 32, "gpu": 8192}
 
 Then: TypeAlias = Callable[[Any, Any], tuple[Any, ...]]
@@ -51,16 +51,16 @@ Then: TypeAlias = Callable[[Any, Any], tuple[Any, ...]]
 
 @runtime_checkable
 class Posterior(Protocol):
-    """What prediction, saving, plots and export may use of any posterior."""
+    """The interface of all posteriors for prediction, saving, plots and export."""
 
     @property
     def kernel(self) -> Kernel:
-        """As it was learned."""
+        """The learned kernel."""
         ...
 
     @property
     def points(self) -> Float[np.ndarray, "M D"]:
-        """The inputs at which the belief is held: inducing points, or rows."""
+        """The points of the posterior: inducing points, or rows."""
         ...
 
     def marginals(
@@ -70,24 +70,24 @@ class Posterior(Protocol):
         ...
 
     def mapped(self, then: Then, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
-        """What `then` makes of mean and variance at each row, which never leave the device.
+        """`then`(mean, variance) for each row, computed on the device.
 
-        `then` takes and returns JAX's arrays, of a block of rows, which are their last axis.
+        `then` takes and returns JAX arrays for a block of rows, their last axis.
         """
         ...
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The numbers that, with the kernel, rebuild this posterior."""
+        """The arrays from which, with the kernel, this posterior can be restored."""
         ...
 
 
 def as_they_are(mean: Any, variance: Any) -> tuple[Any, Any]:
-    """Mean and variance themselves, as something for `mapped`."""
+    """Return mean and variance unchanged: a function for `mapped`."""
     return mean, variance
 
 
 class JointPosterior(KeepsDeviceCopy):
-    """A belief about whole functions, held by a kernel and arrays."""
+    """A posterior over functions, given by a kernel and arrays."""
 
     kernel: Kernel
     points: Float[np.ndarray, "M D"]
@@ -98,7 +98,7 @@ class JointPosterior(KeepsDeviceCopy):
         return {name: getattr(self, name) for name in names if name != "kernel"}
 
     def mapped(self, then: Then, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
-        """A block of rows at a time: memory is O(block·M)."""
+        """Computed in blocks of rows: memory is O(block·M)."""
         dtype = self.points.dtype
         coupled = isinstance(self, CoupledPosterior)
         of_latent = _coupled_marginals if coupled else _marginals
@@ -149,7 +149,7 @@ class JointPosterior(KeepsDeviceCopy):
 
 @dataclass(frozen=True)
 class GaussianPosterior(JointPosterior):
-    """A Gaussian belief about f at M points, extended to every x by the kernel."""
+    """A Gaussian distribution of f at M points, extended to every x by the kernel."""
 
     kernel: Kernel
     points: Float[np.ndarray, "M D"]
@@ -170,10 +170,10 @@ class GaussianPosterior(JointPosterior):
 
 @dataclass(frozen=True)
 class MixturePosterior(JointPosterior):
-    """S equally likely Gaussians with a mean of their own each and all else in common.
+    """S equally likely Gaussians that differ only in their means.
 
-    What mean field's Monte Carlo predictor makes (section 3.1): one component per sample of g.
-    `mapped` hands on the means of all of them, (S, L, B).
+    The result of mean field's Monte Carlo predictor (section 3.1): one component per sample of g.
+    `mapped` passes the means of all components, (S, L, B).
     """
 
     kernel: Kernel
@@ -196,13 +196,13 @@ class MixturePosterior(JointPosterior):
 
 @dataclass(frozen=True)
 class CoupledPosterior(JointPosterior):
-    """Functions that the data inform together (inference/free_shift.py): they are correlated.
+    """Functions that are correlated in the posterior (inference/free_shift.py).
 
     With a_l(x) = T_l k(Z, x) as above, μ_l(x) = a_lᵀ mean_l and
 
         cov(f_l, f_j) = [l = j] (k(x, x) - a_lᵀ a_l) + h_lᵀ h_j,     h_l(x) = U T_lᵀ a_l(x).
 
-    `mapped` hands on this covariance, (L, L, B), in place of variances.
+    `mapped` passes this covariance, (L, L, B), instead of variances.
     """
 
     kernel: Kernel
@@ -244,7 +244,7 @@ def from_whitened(
 
 @compiled
 def _marginals(state, X: Float[Array, "B D"]):
-    """Mean and variance of each latent function, (L, B); of a mixture S means, (S, L, B)."""
+    """Mean and variance of each latent function, (L, B); for a mixture S means, (S, L, B)."""
     kernel, points, projection, mean, shrink = state
     covariance = kernel(X, points)
 
@@ -255,12 +255,12 @@ def _marginals(state, X: Float[Array, "B D"]):
 
     held = projection, jnp.moveaxis(mean, -2, 0), shrink
     mean, learned = with_each(one_function, covariance, held)
-    # Above zero in exact arithmetic; only rounding at a well-known point can pass below.
+    # Positive in exact arithmetic; rounding can make it negative where f is well known.
     return jnp.moveaxis(mean, 0, -2), not_below_zero(kernel.diagonal(X) - learned)
 
 
 def _spread(shrink: Float[np.ndarray, "L M"]) -> Float[np.ndarray, "L M"]:
-    """Standard deviations √s; s is an eigenvalue, which only rounding takes below zero."""
+    """Standard deviations √s; the eigenvalue s can be negative only by rounding."""
     return np.sqrt(np.maximum(1.0 - shrink.astype(np.float64), 0.0))
 
 

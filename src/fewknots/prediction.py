@@ -18,9 +18,9 @@ from .number_scoring import Seen
 from .numerics.precision import compiled, computing_in
 from .posterior import JointPosterior, MixturePosterior, Posterior, Then
 
-# Rows standardised at a time: many blocks' worth, and still a small copy.
+# Rows standardised at a time: many blocks, but still a small copy.
 _SLICE = 65536
-_CALL = 32  # what it costs to call a compiled function, in rows
+_CALL = 32  # cost of calling a compiled function, in rows
 _MIXTURE_SLICE = 1024  # each row has as many numbers as the mixture has components
 
 Vector = Float[np.ndarray, " N"]
@@ -48,15 +48,14 @@ def joint(
 
 
 def joint_posterior(posterior: Posterior) -> JointPosterior:
-    """The posterior, if it says anything about several rows together."""
+    """The posterior, if it has a joint distribution for several rows; otherwise an error."""
     if isinstance(posterior, JointPosterior):
         return posterior
     raise ValueError(
-        "this fit (method 'local', or a combination with it) has a belief about f at each row, but "
-        "none about several rows together: every row is predicted by a Gaussian process of its "
-        "own, among its neighbours. So there are no covariances, samples or function draws. "
-        "predict_latent(X) gives mean and variance row by row; method='sparse_kl' learns one "
-        "belief for all rows."
+        "this fit (method 'local', or a combination with it) predicts every row by its own "
+        "Gaussian process among its neighbours, so there is no joint distribution of several rows: "
+        "no covariances, samples or function draws. predict_latent(X) gives mean and variance of "
+        "each row; method='sparse_kl' has a joint distribution."
     )
 
 
@@ -76,7 +75,7 @@ def log_probabilities(
 def log_probabilities_of(
     likelihood: Likelihood, mean: EachLatent, variance: EachLatent
 ) -> tuple[Vector, ...]:
-    """The log probability of each class, from what `marginals` found."""
+    """The log probability of each class, from the result of `marginals`."""
 
     def of_block(mean: Any, variance: Any) -> tuple[Any, ...]:
         return _log_probabilities(likelihood, mean.T, variance.T)
@@ -88,7 +87,7 @@ def log_probabilities_of(
 def moments_of(
     likelihood: Likelihood, mean: EachLatent, variance: EachLatent
 ) -> tuple[Vector, Vector]:
-    """Mean and variance of y, from what `marginals` found."""
+    """Mean and variance of y, from the result of `marginals`."""
 
     def of_block(mean: Any, variance: Any) -> tuple[Any, ...]:
         return _moments(likelihood, mean.T, variance.T)
@@ -101,7 +100,7 @@ def moments_of(
 def quantiles_of(
     levels: Float[np.ndarray, " Q"], likelihood: Likelihood, mean: EachLatent, variance: EachLatent
 ) -> Float[np.ndarray, "Q N"]:
-    """Quantiles of y, from what `marginals` found."""
+    """Quantiles of y, from the result of `marginals`."""
 
     def of_block(mean: Any, variance: Any) -> tuple[Any, ...]:
         return _quantiles(levels, likelihood, mean.T, variance.T)
@@ -113,7 +112,7 @@ def quantiles_of(
 def log_density_of(
     likelihood: Likelihood, y: Vector, mean: EachLatent, variance: EachLatent
 ) -> Vector:
-    """Log p(y) of numbers where `marginals` found this, in the fit's units."""
+    """Log p(y) of numbers, from the result of `marginals`, in the fit's units."""
 
     def of_block(y: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
         return (_log_density(likelihood, y, mean.T, variance.T),)
@@ -125,7 +124,7 @@ def log_density_of(
 def seen_in_numbers(
     likelihood: Likelihood, y: Vector, mean: EachLatent, variance: EachLatent
 ) -> Seen:
-    """What is said of numbers y where `marginals` found this, all in the fit's units."""
+    """Predictions for numbers y, from the result of `marginals`, in the fit's units."""
 
     def of_block(y: Any, mean: Any, variance: Any) -> tuple[Any, ...]:
         return _seen(likelihood, y, mean.T, variance.T)
@@ -162,7 +161,7 @@ def decision_of(likelihood: Bernoulli | Ordinal, negative: Vector, positive: Vec
     """The same from the log probabilities of -1 and +1."""
     if likelihood.link == "logit":
         return positive - negative
-    # From the smaller of the two, which alone is exact far from zero.
+    # Computed from the smaller of the two, which is accurate far from zero.
     return np.where(positive < negative, ndtri_exp(positive), -ndtri_exp(negative))
 
 
@@ -186,14 +185,14 @@ def quantiles(
     standardiser: Standardiser,
     X: Float[np.ndarray, "N D"],
 ) -> Float[np.ndarray, "Q N"]:
-    """The values that y stays below with these probabilities, at each row."""
+    """Quantiles of y at each row."""
     return _mapped(partial(_quantiles, levels, likelihood), posterior, standardiser, X)[0]
 
 
 def _mapped(
     of_latent: Then, posterior: Posterior, standardiser: Standardiser, X: Float[np.ndarray, "N D"]
 ) -> tuple[np.ndarray, ...]:
-    """What `of_latent` makes, in float64, of mean and variance at rows in the user's units."""
+    """`of_latent`(mean, variance) in float64, at rows in the user's units."""
 
     def in_float64(mean: Any, variance: Any) -> tuple[Any, ...]:
         with computing_in(np.dtype(np.float64)):
@@ -207,7 +206,7 @@ def _mapped(
 
 
 def _joined(pieces: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
-    """Slices of rows, which are the last axis."""
+    """Join slices of rows along the last axis."""
     if len(pieces) == 1:
         return pieces[0]
     return tuple(np.concatenate(parts, axis=-1) for parts in zip(*pieces, strict=True))
@@ -217,8 +216,8 @@ def _slice_size(posterior: Posterior) -> int:
     return _MIXTURE_SLICE if isinstance(posterior, MixturePosterior) else _SLICE
 
 
-# A latent value that overflowed can have a probability all the same, one half: those of such rows
-# are made NaN, for `refusing_overflow` to see.
+# If a latent value overflowed, its probability could still be one half: such rows become NaN, so
+# that `refusing_overflow` finds them.
 
 
 @compiled
@@ -229,10 +228,10 @@ def _log_probabilities(likelihood, mean, variance):
 
 @compiled
 def _average_log_probabilities(likelihood, means, variance):
-    """Of the mixture: probabilities are averaged, not latent values."""
+    """Log probabilities of the mixture: probabilities are averaged, not latent values."""
     means, variance = _as_float64(means, variance)
     n_components, n_latent, n_rows = means.shape
-    flat = jnp.moveaxis(means, 0, 1).reshape(n_latent, -1)  # all components side by side
+    flat = jnp.moveaxis(means, 0, 1).reshape(n_latent, -1)  # all components together as rows
     each = likelihood.log_probabilities(flat, jnp.tile(variance, n_components))
     found = tuple(
         logsumexp(log_p.reshape(n_components, n_rows), axis=0) - jnp.log(n_components)
@@ -246,7 +245,7 @@ def _conditional_entropy(likelihood, mean, variance):
     mean, variance = _as_float64(mean, variance)
     if mean.ndim == 2:
         found = likelihood.conditional_entropy(mean, variance)
-    else:  # a mixture's: f includes which of its components it is
+    else:  # for a mixture, f includes the number of its component
         n_components, n_latent, n_rows = mean.shape
         flat = jnp.moveaxis(mean, 0, 1).reshape(n_latent, -1)
         each = likelihood.conditional_entropy(flat, jnp.tile(variance, n_components))

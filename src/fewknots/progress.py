@@ -303,7 +303,7 @@ class NotebookLine:
 
     def __init__(self) -> None:
         self._text = _COMPILING
-        self._share: float | None = None  # None: nobody knows yet
+        self._share: float | None = None  # None: not known yet
 
     def start(self) -> None:
         """Show that the fit has started."""

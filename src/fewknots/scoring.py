@@ -334,7 +334,7 @@ def _numbers(name: str, values: Any) -> np.ndarray:
         given = reprlib.repr(np.asarray(values, object).tolist())
         raise TypeError(
             f"{name} must hold numbers, got {given}. p is the probability of the positive class, "
-            "predict_proba(X)[:, 1]; y is 1 for that class and 0 else: y == model.classes_[1]."
+            "predict_proba(X)[:, 1]; y is 1 for that class and 0 otherwise: y == model.classes_[1]."
         ) from None
 
 

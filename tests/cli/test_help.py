@@ -59,3 +59,14 @@ def test_flags_have_no_type(command, answers):
     if command == ("fit",):
         assert "--out" in shown
         assert "<path>" in shown.lower() or "PATH" in shown
+
+
+def test_every_name_is_shown(answers):
+    """A reader in a shell learns the possible values here."""
+    from fewknots.fitting.settings import CLASSIFICATION, REGRESSION
+    from fewknots.kernels import KERNELS
+
+    _, shown = answers["fit",]
+    words = set(shown.replace("│", " ").replace(",", " ").replace(".", " ").split())
+    assert {*CLASSIFICATION, *REGRESSION} - words == set()
+    assert {*KERNELS} - {"constant"} - words == set()

@@ -168,11 +168,11 @@ def numbers_as_labels(count, n_rows):
             ["--task", "classification"],
             "more than 1,000 classes. Is the target a number?",
         ),
-        (["a", "b", "c"] * 10, ["--positive", "a"], "--positive names one of two labels, but"),
+        (["a", "b", "c"] * 10, ["--positive", "a"], "--positive chooses between two labels, but"),
         (
             ["a", "b", "c"] * 10,
             ["--likelihood", "probit"],
-            "y holds 3 classes, and likelihood='probit' of more than two",
+            "y holds 3 classes, and only method='mean_field' or 'sparse_mean_field' has",
         ),
         (["a", "b", "c"] * 10, ["--method", "ep"], "method='ep' is for two classes"),
     ],

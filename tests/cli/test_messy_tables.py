@@ -141,7 +141,7 @@ def test_columns_are_corrected(office):
         (["--column", "never=text"], 1, "has no column 'never'"),
         (["--column", "weg=text"], 1, "is the target"),
         (["--separator", "::"], 1, "one character"),
-        (["--encoding", "klingon"], 1, "no encoding"),
+        (["--encoding", "klingon"], 1, "unknown encoding"),
         (["--decimal", ";"], 1, "a point or a comma"),
         (["--separator", ","], 1, "line 2 has 2 fields, but the header has 1"),
         (["--encoding", "utf-8"], 1, "--encoding"),

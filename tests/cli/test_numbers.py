@@ -143,7 +143,7 @@ def test_the_target_or_the_user_decides_between_classes_and_numbers(
         (["a", "b"] * 30, ["--task", "regression"], "column 'y' is 'a', which is not a number"),
         ([1.5] * 60, ["--task", "regression"], "column 'y' is 1.5 in every row"),
         ([*range(59), None], [], "line 61: column 'y' has no"),
-        (range(60), ["--positive", "1"], "--positive names one of two labels"),
+        (range(60), ["--positive", "1"], "--positive chooses between two labels"),
         (range(60), ["--task", "both"], "--task both: say auto, classification or regression"),
         (range(60), ["--likelihood", "cauchy"], "--likelihood must be one of"),
         (np.arange(60) - 1, ["--likelihood", "poisson"], "t.csv, line 2: column 'y' is -1, which"),

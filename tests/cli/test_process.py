@@ -174,7 +174,7 @@ def test_resume_says_that_a_small_table_is_fitted_anew(home, tmp_path):
     out = tmp_path / "m.fewknots"
     done = run("fit", tmp_path / "small.csv", "-t", "y", "--out", out, "--resume")
     assert done.returncode == 0, done.stderr
-    assert "the fit begins anew" in done.stderr
+    assert "the fit starts again" in done.stderr
 
 
 def test_without_time_a_model_comes_out_all_the_same(many_rows, tmp_path):

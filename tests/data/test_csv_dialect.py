@@ -107,8 +107,8 @@ def test_what_is_given_goes_first():
         ((";;", None, None), "one character"),
         (("", None, None), "one character"),
         ((None, "x", None), "a point or a comma"),
-        ((None, None, "klingon"), "no encoding 'klingon'"),
-        ((None, None, "base64"), "no encoding 'base64'"),
+        ((None, None, "klingon"), "unknown encoding 'klingon'"),
+        ((None, None, "base64"), "unknown encoding 'base64'"),
     ],
 )
 def test_options_that_make_no_sense(options, message):

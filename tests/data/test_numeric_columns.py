@@ -108,5 +108,5 @@ def test_numbers_of_any_type_are_taken(column):
 
 @pytest.mark.parametrize("y", [np.zeros(N, "M8[D]"), np.array(["1", "u"] * 3)])
 def test_a_regressor_wants_numbers(y):
-    with pytest.raises(ValueError, match=r"which is no number\. A regressor learns numbers"):
+    with pytest.raises(ValueError, match=r"which is not a number\. A regressor learns numbers"):
         GPRegressor().fit(A[:, None], y)

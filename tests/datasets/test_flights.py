@@ -126,7 +126,9 @@ def test_a_month_that_arrives_damaged_is_named_and_not_kept(bureau, tmp_path):
     middle = len(sound) // 4
     damaged = sound[:middle] + bytes(6) + sound[middle + 6 :]
     bureau.answers[address(2)] = damaged
-    with pytest.raises(DatasetError, match=r"on_time_2008_2\.zip arrived but cannot be read"):
+    with pytest.raises(
+        DatasetError, match=r"on_time_2008_2\.zip was downloaded but cannot be read"
+    ):
         load("flights")
     assert not (tmp_path / "cache" / "on_time_2008_2.zip").exists()
     bureau.answers[address(2)] = sound

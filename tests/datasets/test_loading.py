@@ -48,7 +48,7 @@ def test_every_name_says_what_was_tried_and_what_to_do(net, tmp_path, monkeypatc
             load(name, tmp_path)
         message = str(caught.value)
         file = CATALOGUE[name].file.name
-        assert f"the data set '{name}' could not be had" in message
+        assert f"the data set '{name}' could not be loaded" in message
         assert f"local folder: {tmp_path} has no {file}" in message
         assert f"Put {file} (" in message
         assert "FEWKNOTS_DATA" in message
@@ -76,7 +76,9 @@ def test_a_cache_that_cannot_be_written(net, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("function", [load, available])
 def test_an_unknown_name(function):
-    with pytest.raises(ValueError, match=r"'bananna' is no known data set.* Did you mean 'banana'"):
+    with pytest.raises(
+        ValueError, match=r"'bananna' is not a known data set.* Did you mean 'banana'"
+    ):
         function("bananna")
     with pytest.raises(ValueError, match="Known: banana, breast_cancer, "):
         function("zzz")

@@ -142,7 +142,7 @@ def test_tables_cut_differently_are_refused(threads):
 
 
 def test_other_methods_are_refused(threads):
-    with pytest.raises(ValueError, match="trained on in rounds"):
+    with pytest.raises(ValueError, match="trained in rounds"):
         GPClassifier(method="laplace").fit(*cut(*rows(100), 2))
 
 

@@ -34,6 +34,6 @@ def test_local_workers_are_gone_afterwards():
 
 
 def test_either_an_address_or_workers():
-    message = "either the scheduler's address or how many"
+    message = "either the scheduler's address or the number"
     with pytest.raises(ValueError, match=message), connected("tcp://127.0.0.1:8786", 2):
         pass

@@ -99,7 +99,7 @@ def test_a_prediction_is_of_the_model_it_was_asked_of(local):
 
 
 def test_fitting_is_refused_with_advice():
-    with pytest.raises(ValueError, match=r"in memory to a sample of the rows.*predicts for Dask"):
+    with pytest.raises(ValueError, match=r"to a sample of the rows.*can predict for Dask"):
         GPClassifier(method="local").fit(*cut(*rows(100), 2))
 
 

@@ -82,7 +82,7 @@ def test_the_exposure_of_a_stream_is_positive(tmp_path):
     [
         ("gaussian", E, "exposure is for likelihood='poisson'"),
         ("negative_binomial", E, "exposure is for likelihood='poisson'"),
-        ("poisson", E[:3], "X has 40 rows, and exposure 3"),
+        ("poisson", E[:3], "X has 40 rows, but exposure has 3"),
         ("poisson", E - E[5], "exposure must be positive, but row"),
     ],
 )
@@ -131,8 +131,8 @@ def test_columns_of_soft_labels_name_the_classes():
     ("P", "options", "message"),
     [
         (np.full((40, 2), 0.6), {}, "y should be a 1d array of labels, or have a probability"),
-        (np.tile([1.5, -0.5], (40, 1)), {}, "which row 0 has not"),
-        (np.full((40, 2), 0.5), {"method": "local"}, "neither for method='local'"),
+        (np.tile([1.5, -0.5], (40, 1)), {}, "row 0 does not"),
+        (np.full((40, 2), 0.5), {"method": "local"}, "not with method='local'"),
     ],
 )
 def test_what_are_no_soft_labels(P, options, message):

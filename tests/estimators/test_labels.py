@@ -94,8 +94,8 @@ REFUSED = {
     "None": (of(None, "b"), r"row \d+ of y has no label"),
     "NaT": (np.array(["NaT", "2020"], "M8[D]")[SIDE], r"row \d+ of y has no label"),
     "NA": (pd.Series([None, *SIDE[1:]], dtype="Int64"), "row 0 of y has no label"),
-    "half a character": (of("\ud800", "x"), "is no valid text"),
-    "endless": (of("a" * 100_001, "x"), "100,001 characters, and 100,000 is the most"),
+    "half a character": (of("\ud800", "x"), "is not a valid text"),
+    "endless": (of("a" * 100_001, "x"), "100,001 characters, but at most 100,000 are possible"),
     "one label": (np.zeros(30), r"y holds 1 class \(0\.0\); two"),
     "one text": (np.full(30, "a"), r"y holds 1 class \('a'\); two"),
     "one date": (np.zeros(30, "M8[D]"), r"y holds 1 class \('1970-01-01'\); two"),
@@ -132,7 +132,7 @@ def test_dates_in_streams_and_in_their_predictions(unit, tmp_path):
         (of(DAY, NEXT), "row 0: y is datetime.date"),
         (np.array(["NaT", "2020"], "M8[D]")[SIDE], "y has no value"),
         (np.array([b"a", b"b"])[SIDE], "bytes"),
-        (of("\ud800", "x"), "is no valid text"),
+        (of("\ud800", "x"), "is not a valid text"),
     ],
 )
 def test_streams_refuse_the_same(y, message):

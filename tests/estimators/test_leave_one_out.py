@@ -72,5 +72,5 @@ def test_what_has_no_sites():
 
 def test_rows_that_were_not_learned_from():
     model = GPRegressor(RBF(1.0, 100.0), noise=1.0, learn_noise=False, **FIXED).fit(X, y)
-    with pytest.raises(DataError, match="row 0 of X and y says more than the posterior knows"):
+    with pytest.raises(DataError, match="row 0 of X and y does not match the posterior"):
         model.leave_one_out(X + 50.0, y)

@@ -211,7 +211,7 @@ class TestLaplace:
         clf.save(tmp_path / "m.fewknots")
         np.testing.assert_array_equal(load(tmp_path / "m.fewknots").predict_log_proba(new), log_p)
         with pytest.raises(
-            ValueError, match=r"independent between classes, which method='laplace'"
+            ValueError, match=r"independent between classes, and that of method='laplace'"
         ):
             clf.partial_fit(X, y)
 
@@ -368,7 +368,7 @@ class TestMeanField:
                 quick(method=method, likelihood="probit", n_inducing="auto").fit(X, y)
         with pytest.raises(ValueError, match="derived for likelihood='probit', got 'softmax'"):
             self.fixed(likelihood="softmax").fit(X, y)
-        with pytest.raises(ValueError, match="continues a softmax, which likelihood='probit'"):
+        with pytest.raises(ValueError, match="needs likelihood='softmax'"):
             self.fixed().fit(X, y).partial_fit(X, y)
 
 

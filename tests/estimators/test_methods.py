@@ -93,7 +93,7 @@ def test_monte_carlo_means_are_those_of_the_truncated_normals(moons):
         ({"method": "ivm", "inducing_points": np.zeros((2, 3))}, "chooses its points"),
         ({"method": "mean_field", "likelihood": "logit"}, "derived for likelihood='probit'"),
         ({"method": "two_stage", "likelihood": "logit"}, "derived for likelihood='probit'"),
-        ({"method": "ep", "optimizer": "lbfgs"}, "which method='ep' does not have"),
+        ({"method": "ep", "optimizer": "lbfgs"}, "which method='ep' cannot do"),
         (
             {"method": "ep", "method_options": {"steps": 3}},
             "has no option 'steps'; it has 'sweeps'",

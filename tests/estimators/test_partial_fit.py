@@ -43,7 +43,7 @@ def test_in_instalments_as_together(first, tmp_path):
 
 def test_the_first_call_fits():
     clf = GPClassifier(n_inducing=25, random_state=0)
-    with pytest.raises(ValueError, match="the first call of partial_fit needs classes"):
+    with pytest.raises(ValueError, match="first call of partial_fit needs the argument"):
         clf.partial_fit(X[FIRST], y[FIRST])
     clf.partial_fit(X[FIRST], y[FIRST], classes=["on", "off"])
     again = GPClassifier(n_inducing=25, random_state=0).fit(X[FIRST], y[FIRST])

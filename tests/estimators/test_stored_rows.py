@@ -128,9 +128,9 @@ def test_moved_idle_points_are_not_rows_either(tmp_path, monkeypatch):
 @pytest.mark.parametrize("method", METHODS_THAT_STORE)
 def test_methods_that_store_rows_are_refused_by_name(method):
     X, y = table()
-    with pytest.raises(ValueError, match=f"method='{method}' holds rows of X.*store_rows=False"):
+    with pytest.raises(ValueError, match=f"method='{method}' keeps rows of X.*store_rows=False"):
         GPClassifier(method=method, store_rows=False).fit(X, y)
-    with pytest.raises(ValueError, match="method='local' holds rows"):
+    with pytest.raises(ValueError, match="method='local' keeps rows"):
         GPClassifier(n_neighbors=5, store_rows=False).fit(X, y)
 
 
@@ -152,7 +152,7 @@ def test_a_warm_start_from_rows_is_refused():
     clf = GPClassifier(n_inducing=5, inducing_init="random", learn_inducing=False, random_state=0)
     clf.fit(X, y)
     clf.set_params(store_rows=False, warm_start=True)
-    with pytest.raises(ValueError, match="holds rows of X, or may hold some"):
+    with pytest.raises(ValueError, match="contains rows of X, or may contain some"):
         clf.fit(X, y)
     clf.set_params(warm_start=False).fit(X, y)
     assert clf.stored_rows_ == 0
@@ -188,5 +188,5 @@ def test_the_regressor_has_it_too(tmp_path):
     sparse = GPRegressor(store_rows=False, random_state=0).fit(X, y)
     assert sparse.method_ == "titsias"
     assert rows_in_file(sparse, X, tmp_path / "model") == 0
-    with pytest.raises(ValueError, match="method='exact' holds rows"):
+    with pytest.raises(ValueError, match="method='exact' keeps rows"):
         GPRegressor(method="exact", store_rows=False).fit(X, y)

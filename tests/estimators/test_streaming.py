@@ -159,7 +159,7 @@ def test_nothing_is_as_long_as_the_stream():
 
 
 def test_only_minibatch_methods_stream(files):
-    with pytest.raises(ValueError, match="rows from a stream are trained on by minibatches"):
+    with pytest.raises(ValueError, match="streams are trained with minibatches"):
         GPClassifier(method="ep").fit_stream(files / "rows.parquet", "late", features=["a"])
 
 
@@ -188,5 +188,5 @@ def test_weights_that_a_local_rule_cannot_take():
         lambda: clf.fit(rows, rows[:, 0] > 0, halves),
         lambda: clf.fit_stream(lambda: iter([(rows, rows[:, 0] > 0, halves)])),
     ):
-        with pytest.raises(ValueError, match="takes a weight as a number of copies"):
+        with pytest.raises(ValueError, match="uses a weight as a number of copies"):
             fit()

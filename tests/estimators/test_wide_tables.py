@@ -52,7 +52,7 @@ def test_five_thousand_levels():
 def test_levels_of_which_none_is_frequent():
     table = pd.DataFrame({"x": np.arange(5000.0), "code": [f"u{n}" for n in range(5000)]})
     y = np.arange(5000) % 2
-    with pytest.warns(InputWarning, match="'code' holds 5,000 different texts, each in next to no"):
+    with pytest.warns(InputWarning, match="'code' holds 5,000 different texts, each in very few"):
         columns, X = quick()._encoded(table, None)
     assert (columns.recipe.names, X.shape) == (("x",), (5000, 1))
     with pytest.raises(DataError, match="no column can be used"):

@@ -166,7 +166,7 @@ def test_a_class_that_is_not_ours(tmp_path):
         ("converged_", "yes", "converged is 'yes'"),
         ("n_iter_", 2.5, "n_iter is 2.5"),
         ("feature_names_in_", np.array(["a"], object), "feature names are not 2"),
-        ("feature_names_in_", np.array(["a", "\ud83d\ude00"], object), "no valid text"),
+        ("feature_names_in_", np.array(["a", "\ud83d\ude00"], object), "not a valid text"),
         ("classes_", np.array([b"no", b"yes"]), "cannot be saved"),
         ("device", "tpu", "its device is 'tpu'"),
     ],

@@ -40,7 +40,7 @@ def test_no_more_components_than_rows_differ_in():
 def test_nothing_to_learn_from():
     with pytest.raises(DataError, match="all images are the same"):
         principal_components([np.ones((10, 4))], 3, 0.5)
-    with pytest.raises(DataError, match="here is 1"):
+    with pytest.raises(DataError, match="got 1"):
         principal_components([np.ones((1, 4))], 3, 0.5)
     with pytest.raises(DataError, match=r"16,385 coefficients, .* a larger J or stride"):
         principal_components([np.ones((2, 16_385))], 3, 0.5)

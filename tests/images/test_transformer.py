@@ -125,7 +125,7 @@ def test_a_blank_image_among_others_is_a_finite_row():
 def test_what_cannot_be_used(fitted):
     for images, error, message in (
         (ROWS, ValueError, r"Scattering\(shape=\(28, 28\)\)"),
-        (IMAGES[:, :6], DataError, "6 x 8 pixels: scattering needs 8 pixels"),
+        (IMAGES[:, :6], DataError, "6 x 8 pixels: scattering needs at least 8 pixels"),
         (np.where(IMAGES > 15, np.nan, IMAGES), ValueError, "NaN"),
         (0.0 * IMAGES, DataError, "all images are black"),
         (np.repeat(IMAGES[:1], 5, axis=0), DataError, "all images are the same"),
@@ -134,7 +134,7 @@ def test_what_cannot_be_used(fitted):
         with pytest.raises(error, match=message):
             quick().fit(images)
     for arguments, message in (
-        ({"J": 4}, "J=3 is the most"),
+        ({"J": 4}, "J can be at most 3"),
         ({"J": 0}, "J must be a whole number, at least 1"),
         ({"stride": 0.5}, "stride must be a whole number, at least 1 or None"),
         ({"nonlinearity": "square"}, "nonlinearity must be"),
@@ -146,7 +146,7 @@ def test_what_cannot_be_used(fitted):
     ):
         with pytest.raises(ValueError, match=message):
             quick(**arguments).fit(IMAGES)
-    with pytest.raises(DataError, match="no images of 8 x 9 pixels"):
+    with pytest.raises(DataError, match="not images of 8 x 9 pixels"):
         quick(shape=(8, 9)).fit(ROWS)
     with pytest.raises(DataError, match="8 x 10 pixels, not 8 x 8 pixels"):
         fitted.transform(np.zeros((1, 8, 10)))

@@ -89,6 +89,6 @@ def test_a_kernel_without_them_is_named():
         def diagonal(self, A):
             return jnp.ones(len(A))
 
-    message = "do not know the kernel Lonely: the class has no method `randomness`"
+    message = "cannot draw functions with the kernel Lonely: the class has no method `randomness`"
     with pytest.raises(TypeError, match=message):
         (RBF() + Lonely()).randomness(np.random.RandomState(0), 2, 5)

@@ -72,7 +72,7 @@ def test_the_choice_of_method():
     assert GPRegressor(likelihood=Calls(), max_iter=1000).fit(X[:60], Y[:60]).method_ == "full_kl"
     with pytest.raises(ValueError, match="method='titsias' is for Gaussian noise"):
         GPRegressor(likelihood=Calls(), method="titsias").fit(X, Y)
-    with pytest.raises(ValueError, match="is about classes"):
+    with pytest.raises(ValueError, match="is for classes"):
         GPRegressor(likelihood=Bernoulli()).fit(X, Y)
     with pytest.raises(ValueError, match="noise is for likelihood='gaussian'"):
         GPRegressor(likelihood=Calls(), noise=1.0).fit(X, Y)

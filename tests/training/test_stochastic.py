@@ -220,11 +220,11 @@ def test_warm_start_goes_on_from_where_it_was(fitted):
     [
         ({"batch_size": 0}, "batch_size must be a whole number"),
         ({"max_time": -1.0}, "max_time must be a positive number"),
-        ({"method": "ep", "n_inducing": "auto"}, "which method='ep' does not have"),
+        ({"method": "ep", "n_inducing": "auto"}, "which method='ep' cannot do"),
         ({"validation_fraction": 1.5}, "validation_fraction must be below 1"),
         ({"resume": True}, "resume=True needs the folder"),
         ({"device": "tpu"}, "device must be one of"),
-        ({"device": "gpu"}, "device='gpu', but JAX sees none"),
+        ({"device": "gpu"}, "device='gpu', but JAX finds no such device"),
         ({"optimizer": "auto", "validation_fraction": 0.1}, "is for training by minibatches"),
     ],
 )

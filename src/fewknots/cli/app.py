@@ -11,7 +11,7 @@ from .running import Command, Commands, Group
 app = typer.Typer(
     name="fewknots",
     cls=Commands,
-    help="Gaussian process classification and regression held by a few inducing points.",
+    help="Gaussian process classification and regression with a few inducing points.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -42,7 +42,7 @@ def fewknots(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print version."),
     ] = False,
 ) -> None:
-    """Gaussian process classification and regression held by a few inducing points."""
+    """Gaussian process classification and regression with a few inducing points."""
 
 
 for _command in (fit, predict, evaluate, report, inspect, export, demo):

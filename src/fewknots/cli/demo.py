@@ -1,4 +1,4 @@
-"""`fewknots demo`: a first look, for which no file is needed."""
+"""`fewknots demo`: a first try that needs no file."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,8 +8,8 @@ import typer
 from .inputs import Debug, Json
 from .output import print_json
 
-Out = Annotated[Path, typer.Option("--out", "-o", help="The picture's file.")]
-Inducing = Annotated[int, typer.Option(min=1, help="How many inducing points.")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="The file for the picture.")]
+Inducing = Annotated[int, typer.Option(min=1, help="The number of inducing points.")]
 
 
 def command(
@@ -18,7 +18,7 @@ def command(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Fit the banana data, say how good it is, and draw what was learned.
+    """Fit the banana data, print the scores, and draw the fitted model.
 
     Example: fewknots demo --out banana.png
     """

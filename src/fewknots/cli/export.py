@@ -39,7 +39,8 @@ def command(
     estimator = loaded.estimator if isinstance(loaded, TableModel) else loaded
     if not isinstance(loaded, Pipeline) and estimator._learns != "classes":
         raise ModelFileError(
-            f"{model} holds a {type(estimator).__name__}: only classifiers are exported to ONNX. "
+            f"{model} contains a {type(estimator).__name__}: only classifiers are exported to "
+            "ONNX. "
             "Use models of numbers in Python or with 'fewknots predict'."
         )
     if isinstance(loaded, TableModel) and not loaded.estimator._method.exports_to_onnx:

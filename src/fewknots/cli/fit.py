@@ -50,10 +50,15 @@ Kernel = Annotated[
 ]
 Inducing = Annotated[
     int | None,
-    typer.Option(min=1, help="How many inducing points; by default grows with the rows."),
+    typer.Option(min=1, help="The number of inducing points; by default it grows with the rows."),
 ]
 Method = Annotated[
-    str, typer.Option(help="The inference method; docs/choosing-a-method.md compares them.")
+    str,
+    typer.Option(
+        help="The inference method. For classes: sparse_kl, full_kl, local, laplace, ep, fitc_ep, "
+        "mean_field, sparse_mean_field, two_stage, ivm. For numbers: exact, titsias, svi, "
+        "sparse_kl, full_kl, local. docs/choosing-a-method.md compares them."
+    ),
 ]
 NoRows = Annotated[
     bool,
@@ -110,7 +115,7 @@ Column = Annotated[
     typer.Option(
         metavar="NAME=KIND",
         help="Treat the column NAME as text, number or date, or skip it; may be repeated. By "
-        "default the kind is recognised and printed.",
+        "default the kind is detected and printed.",
     ),
 ]
 Checkpoint = Annotated[
@@ -230,7 +235,7 @@ def command(
             f"run 'fewknots evaluate {destination}'.{again}"
         )
         raise typer.Exit(exit_code_of_interruption())
-    # converged_ does not tell: steps on some rows at a time are planned to end with the time
+    # not from converged_: minibatch training plans its steps to end with the time
     if max_time is not None and seconds > 0.8 * max_time:
         say("Note: the fit used all its time (--max-time); with more, the model may be better.")
     if checkpoint is None:

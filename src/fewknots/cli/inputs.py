@@ -1,4 +1,4 @@
-"""What commands take: shared options, model files, tables, the files of a fit, the rows to score.
+"""Inputs of commands: shared options, model files, tables, the files of a fit, the rows to score.
 
 JAX, scikit-learn and pyarrow take seconds to import, and a mistyped name should be reported at
 once: so `check_model` and `check_sources` come before anything else.
@@ -45,8 +45,8 @@ SomeSources = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SOURCE]",
-        help="Labelled rows: files, a folder or a pattern, or - for standard input. Without any: "
-        "the rows that were held out at the fit, read again from its files.",
+        help="Labelled rows: files, a folder or a pattern, or - for standard input. If none are "
+        "given: the rows that were held out at the fit, read again from its files.",
         show_default=False,
     ),
 ]
@@ -56,21 +56,21 @@ AllRows = Annotated[
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="What separates the fields of a CSV: one character, or tab. By default recognised.",
+        help="The separator of the fields of a CSV: one character, or tab. By default detected.",
         show_default=False,
     ),
 ]
 Decimal = Annotated[
     str | None,
     typer.Option(
-        help="The decimal mark: . or , (or the words point, comma). By default recognised.",
+        help="The decimal mark: . or , (or the words point, comma). By default detected.",
         show_default=False,
     ),
 ]
 Encoding = Annotated[
     str | None,
     typer.Option(
-        help="The encoding of a CSV, such as utf-8, utf-16, latin-1. By default recognised.",
+        help="The encoding of a CSV, such as utf-8, utf-16, latin-1. By default detected.",
         show_default=False,
     ),
 ]
@@ -81,10 +81,8 @@ Strict = Annotated[
 Json = Annotated[
     bool, typer.Option("--json", help="Print JSON on standard output, for other programs.")
 ]
-Debug = Annotated[
-    bool, typer.Option("--debug", help="Show where an error comes from (its traceback).")
-]
-# Arguments of `fit` that do not change what is to be learned: places, method, output.
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+# Arguments of `fit` that do not define the task: where to compute, method, output.
 _NOT_TASK_OPTIONS = frozenset(
     ("sources", "target", "method", "no_rows", "out", "checkpoint", "resume", "as_json", "debug")
 )
@@ -147,7 +145,7 @@ def training_files(model: "TableModel", path: Path) -> list[str]:
 
 
 def csv_options_of_fit(model: "TableModel") -> "CsvOptions":
-    """The CSV options that the user gave at the fit; what was recognised is not among them."""
+    """The CSV options that the user gave at the fit, without those that were detected."""
     from ..data.csv_dialect import CsvOptions
 
     said = model.about.get("csv")

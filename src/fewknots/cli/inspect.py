@@ -1,4 +1,4 @@
-"""`fewknots inspect`: what a model file holds, in numbers and in sentences."""
+"""`fewknots inspect`: the contents of a model file, in numbers and in sentences."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ _SHOWN_APART = ("columns", "about", "contest", "stored_rows")
 
 
 def command(model: Model, as_json: Json = False, debug: Debug = False) -> None:
-    """Say what a model predicts from which columns, how it was fitted and how good it was.
+    """Show what a model predicts from which columns, how it was fitted and how well it scored.
 
     Example: fewknots inspect flights.fewknots
     """

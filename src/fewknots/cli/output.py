@@ -1,4 +1,4 @@
-"""What commands print: tables of scores and columns for people, JSON for programs, progress."""
+"""Output of commands: tables of scores and columns for people, JSON for programs, progress."""
 
 import json
 import sys
@@ -64,11 +64,12 @@ def score_table(
 
 
 def verdict(gain: dict[str, Any], n_rows: int) -> str:
-    """One sentence: is the Gaussian process better than the linear model, and how sure is that.
+    """One sentence: whether the Gaussian process is better than the linear model, and how certain
+    that is.
 
     gain : NLP of the linear model minus NLP of the Gaussian process, with a 95 % interval.
     """
-    linear = gain.get("over", "logistic regression")  # which is not in older files
+    linear = gain.get("over", "logistic regression")  # older files do not have it
     nlp, (low, high) = gain["nlp"], gain["interval"]
     sentence = (
         f"The Gaussian process's NLP is {abs(nlp):.4f} nats a row "

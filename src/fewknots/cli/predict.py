@@ -47,8 +47,8 @@ Out = Annotated[
 Keep = Annotated[
     list[str] | None,
     typer.Option(
-        help="Write this column of the source beside the predictions, and only those named; may "
-        "be repeated. By default all.",
+        help="Write this column of the source beside the predictions, and no column that is not "
+        "named; may be repeated. By default all columns are written.",
         show_default=False,
     ),
 ]
@@ -72,7 +72,7 @@ def command(
     as_json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Give each row the probabilities of the classes, or a number with its interval.
+    """Predict the probabilities of the classes for each row, or a number with its interval.
 
     For classes it writes a column p_LABEL with the probability of each label, and the column
     prediction with the most probable label. For a number it writes four columns: prediction (the

@@ -27,7 +27,9 @@ class Columns(NamedTuple):
 
 
 def columns_of(model: "TableModel", coverage: float) -> Columns:
-    """Of classes their probabilities and the likeliest; of numbers mean, deviation, interval."""
+    """For classes the probabilities and the most probable; for numbers mean, standard deviation,
+    interval.
+    """
     labels: Any = model.labels
     estimator: Any = model.estimator
     if isinstance(labels, Labels):

@@ -118,7 +118,7 @@ def command(
 
 
 def _title(model: "TableModel") -> str | None:
-    """What is predicted; None but with two classes: the report then names the target."""
+    """What is predicted, for two classes; else None: the report then names the target."""
     two = model.labels.n_classes == 2
     return f"{model.target} = {model.positive}" if two else None
 

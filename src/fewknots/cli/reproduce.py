@@ -40,7 +40,10 @@ Data = Annotated[
 def list_experiments(
     context: typer.Context,
     listed: Annotated[
-        bool, typer.Option("--list", help="What there is, what it needs, how long it takes.")
+        bool,
+        typer.Option(
+            "--list", help="List the experiments, the data they need and how long they take."
+        ),
     ] = False,
     data: Data = None,
 ) -> None:

@@ -1,8 +1,9 @@
-"""Which estimators `fewknots fit` may use: a classifier, a regressor, or whichever the target asks.
+"""Which estimators `fewknots fit` may use: a classifier, a regressor, or the one that fits the
+target.
 
-An option may mean something to one of the two alone: "--likelihood poisson" is about numbers,
-"--method ep" about classes. With --task auto those are kept that understand all options, and the
-target decides between them.
+Some options belong to one of the two only: "--likelihood poisson" to numbers, "--method ep" to
+classes. With --task auto, those estimators are kept that accept all options, and the target decides
+between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ def estimators_for(task: str, asked: Mapping[str, Any]) -> Sequence[Any]:
     from ..numerics.precision import DEVICES, on_device
 
     if task not in ("auto", *TASKS.values()):
-        raise typer.BadParameter(f"--task {task}: say auto, {' or '.join(TASKS.values())}.")
+        raise typer.BadParameter(f"--task {task}: use auto, {' or '.join(TASKS.values())}.")
     one_of("device", asked["device"], DEVICES)
     likelihood = asked["likelihood"]
     one_of("--likelihood", likelihood, (*CLASS_LIKELIHOODS, *NUMBER_LIKELIHOODS))

@@ -76,7 +76,7 @@ class ArraySource:
         if self._table.dtype.kind not in _NUMBERS:
             raise DataError(
                 f"{self._name} holds {self._table.dtype}, not numbers. Encode text as numbers "
-                "first, and pass labels that are text apart, as target=."
+                "first; pass text labels separately, as target=."
             )
         n_rows: int = self._table.shape[0]
         self._width: int = self._table.shape[1]
@@ -129,7 +129,7 @@ class ArraySource:
                 f"expected ({self.n_rows},)."
             )
         if role == "weight" and beside.dtype.kind not in _NUMBERS:
-            raise DataError(f"{name} holds {beside.dtype}: weights are numbers.")
+            raise DataError(f"{name} holds {beside.dtype}, but weights must be numbers.")
         return beside
 
     def _chosen(self, features: Sequence[Any] | None, taken: list[int]) -> list[int]:

@@ -94,7 +94,7 @@ class CsvOptions(NamedTuple):
                 codecs.decode(b"", encoding, "strict").encode("utf-8")
             except (LookupError, AttributeError, ValueError):
                 raise DataError(
-                    f"there is no encoding {encoding!r}. Usual ones are utf-8, utf-16, latin-1 and "
+                    f"unknown encoding {encoding!r}. Common ones are utf-8, utf-16, latin-1 and "
                     "cp1252."
                 ) from None
         return cls(separator, decimal, encoding)

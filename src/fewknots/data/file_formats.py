@@ -193,16 +193,16 @@ def raise_unreadable(error: Exception, place: Place, names: Sequence[str] | None
         raise error
     if isinstance(error, UnicodeError):
         raise DataError(
-            f"{place.name}: the file is not {_encoding_of(place)} text ({error}). Say which "
-            "encoding it has (--encoding), or save it as UTF-8."
+            f"{place.name}: the file is not {_encoding_of(place)} text ({error}). Give its "
+            "encoding (--encoding), or save it as UTF-8."
         ) from error
     # pyarrow counts rows from 1, and counts the header
     if text := _NOT_UTF8.search(str(error)):
         here = place._replace(first_row=int(text[2]) - 2)
         column = "a column" if names is None else f"column {names[int(text[1])]!r}"
         raise DataError(
-            f"{here}: {column} holds bytes that are not UTF-8 text, though the file begins as "
-            "such. Say which encoding it has, for instance --encoding latin-1, or save it as "
+            f"{here}: {column} holds bytes that are not UTF-8 text, though the beginning of the "
+            "file is. Give its encoding, for instance --encoding latin-1, or save it as "
             f"UTF-8.{place.note}"
         ) from error
     if (width := _WRONG_WIDTH.search(str(error))) and isinstance(place.layout, CsvLayout):
@@ -210,7 +210,7 @@ def raise_unreadable(error: Exception, place: Place, names: Sequence[str] | None
         fields = "1 field" if width[3] == "1" else f"{width[3]} fields"
         raise DataError(
             f"{here} has {fields}, but the header has {width[2]} (read with "
-            f"{place.layout.dialect}). If that is not how the file is written, say so with "
+            f"{place.layout.dialect}). If the file has another separator, give it with "
             f"--separator. Otherwise it is damaged or cut off there.{place.note}"
         ) from error
     if "straddling" in str(error) and isinstance(place.layout, CsvLayout):

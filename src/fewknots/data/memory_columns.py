@@ -2,8 +2,8 @@
 
 Numbers and booleans become float64 with NaN for every kind of gap (None, pd.NA, null, NaN): that
 needs NumPy alone. Everything else becomes a pyarrow array, with the categories of a categorical
-column as texts. A column of Python objects is looked at value by value: numbers (also written as
-text), if all are; what Arrow makes of them, if they are of one kind; otherwise texts.
+column as texts. A column of Python objects is checked value by value: numbers, if all values are
+numbers or texts of numbers; Arrow's type, if all values are of one kind; otherwise texts.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class MemoryColumn(NamedTuple):
     """One column."""
 
-    name: str  # of an array "x0", "x1", ...
+    name: str  # "x0", "x1", ... for an array
     values: "np.ndarray | pa.Array"
     is_boolean: bool = False
-    order: tuple[str, ...] = ()  # of categories that have one, from the lowest
+    order: tuple[str, ...] = ()  # the order of categories, if they have one, from the lowest
 
 
 class MemoryTable(NamedTuple):
@@ -60,12 +60,12 @@ def _column(name: str, kind: str, X: Any, place: int) -> MemoryColumn:
         return _of_pandas_categories(name, column.array, pa)
     if str(getattr(column, "dtype", "")).startswith("period"):
         column = column.dt.to_timestamp()
-    # polars says "ordered" of every Enum, which is mostly just a list of levels
+    # every polars Enum says "ordered", but mostly it is just a list of levels
     return _of_arrow(name, _as_arrow(column, pa), pa, ordered=is_arrow(column))
 
 
 def _at(X: Any, place: int) -> Any:
-    """A column by its number: names may be no texts."""
+    """A column by its number, since names may not be texts."""
     if hasattr(X, "iloc"):
         return X.iloc[:, place]
     if isinstance(X, np.ndarray):
@@ -143,7 +143,7 @@ def _arrow_or_none(values: Any, pa: Any) -> Any:
 
 
 def as_arrow(column: MemoryColumn) -> Any:
-    """The values as a pyarrow array, also of numbers, whole ones as such."""
+    """The values as a pyarrow array; whole numbers become integers."""
     import pyarrow as pa
 
     values = column.values
@@ -186,7 +186,7 @@ _SIMPLE = (str, int, float, bool, np.generic)
 
 
 def _numbers_of(column: Any) -> np.ndarray | None:
-    """Objects as float64, NaN for gaps; None if one of them is no number."""
+    """Objects as float64, NaN for gaps; None if one of them is not a number."""
     values = np.asarray(column, object)
     found = np.empty(len(values))
     for row, value in enumerate(values):
@@ -210,7 +210,7 @@ def _is_gap(value: Any) -> bool:
 
 
 def _text(value: Any) -> str:
-    """As Arrow writes numbers and booleans, so that a column of one kind has the same texts."""
+    """The text of a value as Arrow writes it, so that all columns have the same texts."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, float | np.floating) and float(value).is_integer():

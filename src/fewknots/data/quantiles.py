@@ -1,28 +1,28 @@
-r"""Quantiles of columns, and what follows from them: a centre, a scale, the shape of the tails.
+r"""Weighted quantiles of columns, and a robust centre and scale.
 
-Mean and standard deviation follow the largest value; quantiles follow the rows. Weights count
-copies: a row of weight 2 gives the same as the row given twice.
+A single large value changes mean and standard deviation, but hardly a quantile. A row of weight 2
+counts as the row given twice.
 
 The scale of a column is the median distance from its median, of the rows that are not at the median
-(times 1.4826, with which it is the standard deviation of a normal column). Where no row is at the
-median this is the usual median absolute deviation; a count that is zero in most rows has a scale
-all the same.
+(times 1.4826, with which it is the standard deviation of a normal column). If no row
+is at the median, this is the usual median absolute deviation; but a count that is zero in most
+rows also has a positive scale.
 """
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 _NORMAL = 1.4826022185056018  # 1 / Φ⁻¹(3/4)
-_SAME = 1e-9  # of the total weight: rounding of sums
-_LARGEST = 1e30  # in scales: float32 ends at 3e38
+_SAME = 1e-9  # rounding of sums, relative to the total weight
+_LARGEST = 1e30  # largest value in units of the scale: float32 ends at 3e38
 
 
 def quantiles(
     X: Float[np.ndarray, "N D"], weights: Float[np.ndarray, " N"], levels: Float[np.ndarray, " P"]
 ) -> Float[np.ndarray, "P D"]:
-    """The values that these shares of the weight stay below, column by column.
+    """The quantiles of each column for these shares of the weight.
 
-    Where a share ends between two rows, the mean of both.
+    If a share ends between two rows, it is the mean of both.
     """
     found = np.empty((len(levels), X.shape[1]))
     for column, values in enumerate(X.T):

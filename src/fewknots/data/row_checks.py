@@ -1,4 +1,4 @@
-"""What is wrong with a row: errors and reasons that name the row and the column.
+"""Checks of rows: errors and reasons that name the row and the column.
 
 Every reader uses these checks, so the message for a missing number is the same for an empty CSV
 field, a null in Parquet and a NaN in an array.
@@ -9,9 +9,9 @@ the first reason as an error.
 
 Predictions for rows so far away that numbers overflow are refused, with the row's number.
 A kernel that grows with its inputs, such as linear * linear, leaves the range of its dtype at rows
-of 1e80 and more (in float32 long before). No limit on inputs alone would be right for every kernel,
-so the result is looked at: a mean, variance or probability that is no finite number is an error.
-Kernels that fall to zero with the distance need none, and keep giving their prior.
+of 1e80 and more (in float32 long before). No fixed limit on inputs is right for every kernel, so
+the result is checked: a mean, variance or probability that is not finite is an error. Kernels that
+fall to zero with the distance need no limit: they return their prior.
 """
 
 from collections.abc import Callable, Sequence
@@ -123,8 +123,8 @@ def refuse_other_cells(reasons: Reasons, name: str, place: Place) -> None:
         row = min(reasons)
         raise DataError(
             f"{place.row(row)}: {reasons[row]}, though the column's first rows are. Correct it, or "
-            f"say what the column holds: --column {name}=text, or =skip to leave it out; with "
-            f"=number or =date what is neither is a gap.{place.note}"
+            f"give the kind of the column: --column {name}=text, or =skip to leave it out; with "
+            f"=number or =date other values count as gaps.{place.note}"
         )
 
 

@@ -1,10 +1,10 @@
-"""Inputs brought to mean 0 and standard deviation 1, and back, also if they come block by block.
+"""Standardising inputs to mean 0 and standard deviation 1, also for rows that come in blocks.
 
-Moments of blocks are as exact as if all rows came at once. The textbook's E[x²] - E[x]² loses
-everything on a column of times such as 1.7e9 ± 10: the squares agree in their first 16 digits. Here
-every row is first taken relative to a *pivot*, the first row of all, which is exact or nearly so,
-and then blocks are merged by their own means and sums of squares about them (Chan, Golub & LeVeque
-1983, eq. 2.1):
+Moments of blocks are as exact as if all rows came at once. The usual formula E[x²] - E[x]² loses
+all digits for a column of times such as 1.7e9 ± 10: the squares agree in their first 16 digits.
+Here the *pivot*, the first row of all, is subtracted from every row, which is (nearly) exact. Then
+blocks are merged by their means and their sums of squares about these (Chan, Golub & LeVeque 1983,
+eq. 2.1):
 
     δ = m_B - m_A,   m = m_A + δ W_B / W,   S = S_A + S_B + δ² W_A W_B / W
 """
@@ -20,7 +20,7 @@ from ..numerics.arrays import AnyArray
 from .blocks import row_slices
 
 _BITS = 30
-_NUMBERS_AT_ONCE = 65_536  # differences and squares of so few stay in the cache
+_NUMBERS_AT_ONCE = 65_536  # rows whose differences and squares stay in the cache
 
 
 class Moments:
@@ -35,8 +35,8 @@ class Moments:
         self.maximum = np.full_like(pivot, -np.inf)
 
     def add(self, X: Float[np.ndarray, "N D"], weights: Float[np.ndarray, " N"]) -> None:
-        """Count these rows too."""
-        columns = X.T.copy()  # a column's numbers next to each other: three times as fast
+        """Add these rows."""
+        columns = X.T.copy()  # contiguous columns: three times as fast
         self.minimum = np.minimum(self.minimum, columns.min(axis=1))
         self.maximum = np.maximum(self.maximum, columns.max(axis=1))
         added = float(weights.sum())
@@ -53,7 +53,7 @@ class Moments:
         self._weight = total
 
     def merge(self, other: "Moments") -> None:
-        """Count the rows of another, too; its pivot may be another one."""
+        """Add the rows of another `Moments`, whose pivot may differ."""
         self.minimum = np.minimum(self.minimum, other.minimum)
         self.maximum = np.maximum(self.maximum, other.maximum)
         total = self._weight + other._weight
@@ -66,7 +66,7 @@ class Moments:
         self._weight = total
 
     def times(self, factor: float) -> "Moments":
-        """The same rows, each counting `factor` times what it did."""
+        """The same rows with all weights multiplied by `factor`."""
         other = copy(self)
         other._weight, other._squares = factor * self._weight, factor * self._squares
         return other
@@ -105,7 +105,7 @@ class Standardiser:
 
     @classmethod
     def identity(cls, n_features: int) -> "Standardiser":
-        """One that changes nothing."""
+        """A standardiser that changes nothing."""
         return cls(np.zeros(n_features), np.ones(n_features))
 
     def with_columns(
@@ -114,31 +114,33 @@ class Standardiser:
         centre: Float[np.ndarray, " d"],
         scale: Float[np.ndarray, " d"],
     ) -> "Standardiser":
-        """Another centre and scale for some of the columns."""
+        """A copy with another centre and scale for some of the columns."""
         centres, scales = self.mean.copy(), self.scale.copy()
         centres[columns], scales[columns] = centre, scale
         return Standardiser(centres, scales)
 
     def rounded(self) -> "Standardiser":
-        """To thirty bits: the same whatever order the rows were added up in."""
+        """A copy rounded to thirty bits, so that it does not depend on the order of summation."""
         return Standardiser(steady(self.mean), steady(self.scale))
 
     def __call__(self, X: Float[AnyArray, "N D"]) -> Float[AnyArray, "N D"]:
         if not np.any(self.mean) and np.all(self.scale == 1.0):
-            return X  # a large table need not be copied to stay as it is
+            return X  # no copy of a large table that does not change
         return (X - self.mean) / self.scale
 
     def rows(
         self, X: Float[np.ndarray, "N D"], numbers: Int[np.ndarray, " n"], dtype: np.dtype
     ) -> Float[np.ndarray, "n D"]:
-        """The rows with these numbers in another precision, and no large copy besides."""
+        """The rows with these numbers, standardised, in another precision, without a large
+        intermediate copy.
+        """
         found = np.empty((len(numbers), X.shape[1]), dtype)
         for part in row_slices(len(numbers), _rows_at_once(X)):
             found[part] = self(X[numbers[part]])
         return found
 
     def undo(self, Z: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-        """Back to the user's units."""
+        """Convert back to the user's units."""
         return Z * self.scale + self.mean
 
 
@@ -147,6 +149,6 @@ def _rows_at_once(X: np.ndarray) -> int:
 
 
 def steady(values: Any) -> Any:
-    """Rounded to thirty bits: the same whatever order they were added up in."""
+    """Round to thirty bits, so that the result does not depend on the order of summation."""
     mantissa, exponent = np.frexp(values)
     return np.ldexp(np.round(mantissa * 2.0**_BITS), exponent - _BITS)

@@ -1,4 +1,4 @@
-"""Tables of inputs in memory: what their columns must be like, and equal rows as one.
+"""Tables of inputs in memory: checks of their columns, and merging of equal rows.
 
 scikit-learn converts tables (NumPy, pandas, polars, pyarrow) to arrays, but its errors do not say
 which column is wrong and what to do. So columns are checked here before. Some messages begin like
@@ -6,7 +6,7 @@ those of scikit-learn and NumPy, because scikit-learn's estimator checks expect 
 of Dask, which are not in memory, are recognised without importing Dask.
 
 A table whose columns are not all numbers becomes numbers by a recipe (`memory_columns` reads it);
-`only_numbers` says which tables need none.
+`only_numbers` says which tables need no recipe.
 """
 
 import math
@@ -69,24 +69,24 @@ _ENCODE = (
     "taken with text, categories and dates as they are.)"
 )
 _SINCE = (
-    "Turn it into numbers first, for instance days since a day that you choose: (column - day) / "
+    "Convert it to numbers first, for instance days since a day that you choose: (column - day) / "
     "one day, or leave it out. (A table in memory, of pandas, polars or pyarrow, and files for "
     "`fewknots fit` are taken with dates as they are.)"
 )
 _ADVICE = {
     TEXT: ("could not convert string to float: ", _ENCODE),
     DATES: ("", _SINCE),
-    DURATIONS: ("", "Turn it into numbers first, for instance seconds, or leave it out."),
+    DURATIONS: ("", "Convert it to numbers first, for instance seconds, or leave it out."),
     "complex numbers": (
         "Complex data not supported: ",
-        "Give real and imaginary part as two columns, or leave it out.",
+        "Pass real and imaginary part as two columns, or leave it out.",
     ),
 }
-_TO_NUMBERS = ("", "Turn it into numbers first, or leave it out.")
+_TO_NUMBERS = ("", "Convert it to numbers first, or leave it out.")
 
 
 def is_arrow(X: Any) -> bool:
-    """Whether X is pyarrow's."""
+    """Whether X is a pyarrow table."""
     return type(X).__module__.partition(".")[0] == "pyarrow"
 
 
@@ -206,7 +206,7 @@ def check_values(label: str, values: np.ndarray) -> None:
             advice = _ENCODE if text else _SINCE if hasattr(value, "year") else _TO_NUMBERS[1]
             plain = value.item() if isinstance(value, np.generic) else value
             raise kind(
-                f"{beginning}: column {label} of X holds {plain!r} in row {row}, which is no "
+                f"{beginning}: column {label} of X holds {plain!r} in row {row}, which is not a "
                 f"number. {advice}"
             ) from None
 
@@ -223,7 +223,7 @@ def check_magnitude(X: np.ndarray, names: np.ndarray | None) -> None:
 
 
 def warn_of_constant_columns(X: np.ndarray, names: np.ndarray | None) -> None:
-    """Tell the user about inputs that never change."""
+    """Warn about inputs that never change."""
     constant = np.flatnonzero(np.ptp(X[:_A_FEW_ROWS], axis=0) == 0)  # most columns end here
     constant = constant[np.ptp(X[:, constant], axis=0) == 0]
     if len(constant) == 0:
@@ -236,7 +236,7 @@ def warn_of_constant_columns(X: np.ndarray, names: np.ndarray | None) -> None:
     else:
         listed = ", ".join(column_name(int(column), names) for column in constant[:5])
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-        message = f"{listed}{more} of X never changes and says nothing about y."
+        message = f"{listed}{more} of X never changes, so it contains no information about y."
     warn(message, InputWarning)
 
 
@@ -248,11 +248,12 @@ def column_name(index: int, names: Sequence[object] | np.ndarray | None) -> str:
 def merge_equal_rows(
     X: Float[np.ndarray, "N D"], y: Real[np.ndarray, " N"], weights: Float[np.ndarray, " N"]
 ) -> tuple[Float[np.ndarray, "R D"], Float[np.ndarray, " R"], Float[np.ndarray, " R"]]:
-    """The distinct (x, y) pairs, sorted, each with its total weight; weightless rows go.
+    """The distinct (x, y) pairs, sorted, each with its total weight; without rows of weight 0.
 
-    The bound sees a row twice exactly as it sees it once with weight 2, so nothing changes but the
-    cost: a table of coarse measurements is often a few hundred distinct rows (flare_solar: 144 of
-    1066). Rows also come out in one order however they went in, so a fit does not depend on theirs.
+    In the bound two equal rows count exactly as one row with weight 2, so only the cost changes: a
+    table of coarse measurements often has only a few hundred distinct rows (flare_solar: 144 of
+    1066). The order of the result does not depend on the order of the rows, and so neither does a
+    fit.
     """
     present = weights > 0
     table = np.column_stack([X[present], y[present]])

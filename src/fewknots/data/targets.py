@@ -1,16 +1,16 @@
-"""The only way from labels to codes and back: what a label may be, codes, weights by class.
+"""Labels and codes: which labels are allowed, their codes, and weights of classes.
 
-A code is the number of a label among the sorted classes. What a likelihood makes of a code is its
-own matter (`Likelihood.encoded`).
+A code is the number of a label among the sorted classes. A likelihood may encode it further
+(`Likelihood.encoded`).
 
-| where the rows are | who gives codes                                                            |
+| where the rows are | codes are made by                                                          |
 |--------------------|----------------------------------------------------------------------------|
-| in memory          | `found_classes`, or `known_classes` where the user names them              |
-| in a stream, Dask  | `LabelCodes`, while the labels are read: they are never all at hand        |
+| in memory          | `found_classes`, or `known_classes` if the user names them                 |
+| in a stream, Dask  | `LabelCodes`, while the labels are read, since they are never all in memory|
 | in a table's files | the same, by the text of each label (tables/recipe/labels.py)              |
 
-Texts, numbers, booleans and NumPy's dates can be kept in a model file and come back as they were.
-Everything else is refused before any work, wherever the rows are.
+Texts, numbers, booleans and NumPy's dates can be saved in a model file and restored exactly.
+Everything else is refused before a fit starts, wherever the rows are.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,17 +29,18 @@ from .tables import LARGEST_VALUE
 
 WHAT_CAN_BE = "Labels are texts, numbers, booleans or NumPy dates"
 LONGEST_LABEL = 100_000  # characters: all labels are in the header of every model file
-_ROUNDING = 1e-3  # by which the probabilities of a soft label may differ from 1 in total
-MOST_CLASSES = 1000  # each has a latent function of its own
+_ROUNDING = 1e-3  # largest difference of a soft label's sum from 1
+MOST_CLASSES = 1000  # each has its own latent function
 _PLAIN = (str, bool, int, float, np.bool_, np.integer, np.floating, np.datetime64, np.timedelta64)
 _KINDS: tuple[type, ...] = (str, bool, Real, np.datetime64, np.timedelta64)
 
 
-# --- what a label may be --------------------------------------------------------------------------
+# --- which labels are allowed
+# --------------------------------------------------------------------------
 
 
 class BadLabel(NamedTuple):
-    """The first label that cannot be one; `reason` is None where there is no value at all."""
+    """The first value that is not allowed as a label; `reason` is None for a missing value."""
 
     row: int
     reason: str | None
@@ -53,14 +54,16 @@ def shown(value: Any) -> str:
 
 
 def plain(label: Any) -> Any:
-    """The label as a Python value; a date stays NumPy's, whose units Python does not have."""
+    """The label as a Python value; a date stays a NumPy date, because of its units."""
     if isinstance(label, np.generic) and label.dtype.kind not in "mM":
         return label.item()
     return label
 
 
 def find_bad_label(labels: np.ndarray) -> BadLabel | None:
-    """The first value in an array of one axis that cannot be a label, if there is one."""
+    """The first value in a one-dimensional array that is not allowed as a label, if there is
+    one.
+    """
     kind = labels.dtype.kind
     if not len(labels) or kind in "biuU":
         return None
@@ -71,7 +74,7 @@ def find_bad_label(labels: np.ndarray) -> BadLabel | None:
         if labels.dtype.itemsize <= 8:
             return None
         return BadLabel(0, f"of dtype {labels.dtype}. Use np.array(y, float)")
-    if kind == "c":  # in scikit-learn's words, for which its own checks look
+    if kind == "c":  # scikit-learn's own tests look for these words
         return BadLabel(0, f"{shown(labels[0])}. Complex data not supported. {WHAT_CAN_BE}")
     if kind == "S":
         return BadLabel(0, f"{shown(labels[0])}, bytes. Use texts: np.array(y).astype(str)")
@@ -80,7 +83,7 @@ def find_bad_label(labels: np.ndarray) -> BadLabel | None:
     for row, label in enumerate(labels):
         if isinstance(label, _PLAIN) and label == label:
             continue
-        # None, NaN, NaT and pandas.NA are all that is not equal to itself, or says nothing
+        # None, NaN, NaT and pandas.NA: missing values
         if label is None or not _is_itself(label):
             return BadLabel(row, None)
         return BadLabel(row, f"{shown(label)}, of type {type(label).__name__}. {_advice(label)}")
@@ -94,26 +97,26 @@ def _advice(label: Any) -> str:
 
 
 def check_classes(labels: np.ndarray) -> None:
-    """All labels can be written to a file and read again."""
+    """Check that all labels can be written to a file and read again."""
     for label in labels:
         if not isinstance(label, str):
             continue
         if len(label) > LONGEST_LABEL:
             raise ValueError(
-                f"a label in y is a text of {len(label):,} characters, and {LONGEST_LABEL:,} is "
-                "the most. Use a shorter name for the class."
+                f"a label in y is a text of {len(label):,} characters, but at most "
+                f"{LONGEST_LABEL:,} are possible. Use a shorter name for the class."
             )
         if any("\ud800" <= letter <= "\udfff" for letter in label):
             raise ValueError(
-                f"the label {str(label)!r} in y is no valid text: it holds half a character (a "
-                "surrogate). Read the file it comes from with its right encoding."
+                f"the label {str(label)!r} in y is not a valid text: it contains half a character "
+                "(a surrogate). Read its file with the right encoding."
             )
 
 
 def _is_itself(label: Any) -> bool:
     try:
         return bool(label == label)
-    except (TypeError, ValueError):  # pandas.NA has no truth
+    except (TypeError, ValueError):  # pandas.NA is neither true nor false
         return False
 
 
@@ -121,17 +124,17 @@ def _is_itself(label: Any) -> bool:
 
 
 class Classes(NamedTuple):
-    """The labels in sorted order, and the number of each row's."""
+    """The labels in sorted order, and the code of each row."""
 
     labels: np.ndarray
     codes: Int[np.ndarray, " N"]
-    given: bool = False  # by the user: some of them may then be absent
+    given: bool = False  # named by the user: then some may be absent
 
 
 def label_column(y: Any) -> Any:
-    """The labels as an array of one of the types that a model file can hold.
+    """The labels as an array of a type that a model file can contain.
 
-    What scikit-learn has words of its own for (no y, several columns) is left to it.
+    Errors that scikit-learn already words well (no y, several columns) are left to it.
     """
     y = one_column(y)
     if hasattr(y, "isna") and hasattr(getattr(y, "dtype", None), "numpy_dtype"):
@@ -142,14 +145,14 @@ def label_column(y: Any) -> Any:
         return y
     if y is None or labels.ndim != 1:
         return y
-    if labels.dtype.kind == "T":  # NumPy's texts of any length, unknown to scikit-learn
+    if labels.dtype.kind == "T":  # NumPy's StringDType, unknown to scikit-learn
         labels = labels.astype(object)
     if labels.dtype.kind == "U" and isinstance(y, list | tuple):
         _check_not_mixed(y)
     bad = find_bad_label(labels)
     if bad is not None and bad.reason is not None:
         raise ValueError(f"row {bad.row} of y is {bad.reason}.")
-    if bad is not None and labels.dtype.kind != "f":  # scikit-learn says where a NaN is
+    if bad is not None and labels.dtype.kind != "f":  # scikit-learn's error for NaN
         raise ValueError(f"row {bad.row} of y has no label. Leave that row out.")
     if labels.dtype.kind == "O":
         return _of_objects(labels)
@@ -186,8 +189,8 @@ def soft_labels(y: Any) -> tuple[Float[np.ndarray, "N C"], np.ndarray]:
     if off.any():
         raise ValueError(
             "y should be a 1d array of labels, or have a probability for each class in its "
-            f"columns, at least 0 and with the sum 1 in each row, which row {int(np.argmax(off))} "
-            "has not."
+            f"columns, at least 0 and with the sum 1 in each row; row {int(np.argmax(off))} does "
+            "not."
         )
     classes = np.arange(P.shape[1]) if names is None else np.asarray(list(names))
     if len(np.unique(classes)) < len(classes) or list(classes) != sorted(classes):
@@ -196,7 +199,7 @@ def soft_labels(y: Any) -> tuple[Float[np.ndarray, "N C"], np.ndarray]:
 
 
 def _of_nullable(y: Any) -> np.ndarray:
-    """Of a column whose values may be absent, if none is."""
+    """The values of a nullable column; an error if one is missing."""
     absent = np.asarray(y.isna(), bool)
     if absent.any():
         raise ValueError(f"row {int(np.argmax(absent))} of y has no label. Leave that row out.")
@@ -233,7 +236,7 @@ def codes_of(y: np.ndarray, classes: np.ndarray) -> Int[np.ndarray, " N"]:
 
 
 def known_classes(y: np.ndarray, classes: Any) -> Classes:
-    """The labels that the user says there are."""
+    """Codes for labels among the classes that the user named."""
     labels = _sorted(classes)
     if len(labels) < 2:
         raise ValueError(f"classes must name two labels or more, got {listed(labels)}.")
@@ -249,7 +252,7 @@ def known_classes(y: np.ndarray, classes: Any) -> Classes:
 
 
 def check_same_classes(classes: Any, known: np.ndarray) -> None:
-    """What a later call names as the classes, if anything, are those of the first."""
+    """Check that the classes named in a later call, if any, are those of the first."""
     if classes is None:
         return
     labels = _sorted(classes)
@@ -264,21 +267,21 @@ def _sorted(classes: Any) -> np.ndarray:
 
 
 def check_number_of_classes(labels: np.ndarray) -> None:
-    """So many different values are no classes."""
+    """Refuse too many different labels."""
     if len(labels) > MOST_CLASSES:
         raise ValueError(
-            f"y holds {len(labels):,} different labels ({_some(labels)}), and {MOST_CLASSES:,} "
-            "classes are the most. Is the target a number? Then use GPRegressor."
+            f"y holds {len(labels):,} different labels ({_some(labels)}), but at most "
+            f"{MOST_CLASSES:,} classes are possible. Is the target a number? Then use GPRegressor."
         )
 
 
 def found_classes(y: np.ndarray) -> Classes:
-    """All distinct labels; one alone is an error, and so are measurements."""
+    """All distinct labels; raises an error for a single one, and for measurements."""
     kind = type_of_target(y, input_name="y", raise_unknown=True)
     if kind.startswith("continuous"):
         raise ValueError(
-            f"Unknown label type: {kind}. y must hold classes, not measurements. For those use "
-            "GPRegressor."
+            f"Unknown label type: {kind}. y must hold classes, not measurements. For measurements "
+            "use GPRegressor."
         )
     labels, codes = np.unique(y, return_inverse=True)
     check_number_of_classes(labels)
@@ -295,7 +298,7 @@ def order_of(y: Any) -> np.ndarray | None:
 
 
 def ranked(found: Classes, order: np.ndarray | None) -> Classes:
-    """The classes in this order, with codes to match; None: numbers by their size."""
+    """The classes in this order, with matching codes; None: numbers in ascending order."""
     if order is None:
         check_has_order(found.labels)
         return found
@@ -306,17 +309,17 @@ def ranked(found: Classes, order: np.ndarray | None) -> Classes:
 
 
 def check_has_order(labels: np.ndarray) -> None:
-    """Texts say nothing of which is higher."""
+    """Refuse texts, whose order is unknown."""
     if labels.dtype.kind in "OU":
         raise ValueError(
-            f"likelihood='ordinal' needs the order of the classes, and y holds texts "
+            "likelihood='ordinal' needs the order of the classes, and y holds texts "
             f"{listed(labels)}. Pass an ordered pandas column, "
             "y.astype(pd.CategoricalDtype(['low', 'middle', 'high'], ordered=True)), or numbers."
         )
 
 
 def listed(labels: np.ndarray) -> str:
-    """Labels as a message lists them, the first few of many."""
+    """Labels for a message; only the first few of many."""
     return f"[{_some(labels, 10)}]"
 
 
@@ -330,25 +333,25 @@ def _some(labels: np.ndarray, most: int = 5) -> str:
 class LabelCodes:
     """The labels seen so far; at most `MOST_CLASSES`.
 
-    The cells of a CSV come as they are written. Whether they are numbers, booleans or texts is a
-    matter of the whole column, so it is decided when all of it was seen; until then 1 and 1.0, or
-    true and TRUE, have codes of their own.
+    The cells of a CSV are texts. Whether they are numbers, booleans or texts can only be decided
+    after the whole column has been read; until then 1 and 1.0, or true and TRUE, have different
+    codes.
 
-    allowed : the only labels there may be, if they are known.
+    allowed : the only allowed labels, if they are known.
     """
 
     def __init__(self, target_name: str, allowed: np.ndarray | None) -> None:
         self._target_name = target_name
         self._allowed = None if allowed is None else np.unique(allowed)
         if self._allowed is not None and len(self._allowed) < 2:
-            raise ValueError(f"classes has to name two labels or more, not {len(self._allowed)}.")
+            raise ValueError(f"classes must name two labels or more, not {len(self._allowed)}.")
         self._seen: list[Any] = []
-        self._places: list[Place] = []  # where each was seen first
+        self._places: list[Place] = []  # where each was found first
         self._dtypes: list[np.dtype] = []
-        self._written = False  # whether labels are cells of text, still without a type
+        self._written = False  # whether labels are cells of text, whose type is not yet known
 
     def codes(self, labels: np.ndarray, place: Place) -> np.ndarray:
-        """0 where a label is the first ever seen, 1 where it is the second, and so on."""
+        """Codes in order of first appearance: 0, 1, ..."""
         self._written |= place.layout.cells_are_text
         codes = np.full(len(labels), -1, np.int16)
         for code, label in enumerate(self._seen):
@@ -361,12 +364,12 @@ class LabelCodes:
         return codes
 
     def values(self) -> list[Any]:
-        """The label that each code stands for: of several written forms of one, each has a code."""
+        """The label of each code; different written forms of one label have different codes."""
         if not self._written:
             return self._seen
         if self._allowed is not None:
             return [*map(self._read_alone, self._seen, self._places)]
-        from .cells import typed_labels  # needs pyarrow, which has read the cells
+        from .cells import typed_labels  # imported here: needs pyarrow, which has read the cells
 
         values = typed_labels(self._seen, [place.layout.decimal for place in self._places])
         for value, place in zip(values, self._places, strict=True):
@@ -389,13 +392,13 @@ class LabelCodes:
         return labels
 
     def order(self) -> np.ndarray:
-        """Which class (its number among the sorted) each code stands for, unseen ones last."""
+        """The class of each code, by its number among the sorted classes; unseen ones last."""
         known = [plain(label) for label in self.classes()]
         places = [known.index(label) for label in self.values()]
         return np.array(places + [k for k in range(len(known)) if k not in places])
 
     def check_weights(self, class_totals: np.ndarray) -> None:
-        """Rows of weight zero do not count, so two classes need some weight."""
+        """Check that two classes have positive weight; rows of weight zero do not count."""
         if self._allowed is None and np.count_nonzero(class_totals) < 2:
             if not class_totals.any():
                 raise DataError("every row has weight 0: there is nothing to learn from.")
@@ -428,7 +431,7 @@ class LabelCodes:
         self._dtypes.append(dtype)
 
     def _read_alone(self, text: str, place: Place) -> Any:
-        """The known label that is written like this, or else what the text says by itself."""
+        """The known label that is written like this; otherwise the value of the text alone."""
         from .cells import typed_labels
 
         if self._allowed is not None and text in list(self._allowed):
@@ -456,13 +459,13 @@ def row_weights(
     weights = weights * class_factors(class_weight, classes.labels, totals)[classes.codes]
     if not classes.given and len(np.unique(classes.codes[weights > 0])) < 2:
         raise ValueError(
-            "the rows with a positive weight belong to 1 class at most; two classes are needed."
+            "the rows with a positive weight have only one class; two classes are needed."
         )
     return weights
 
 
 def check_not_negative(weights: Float[np.ndarray, " N"]) -> None:
-    """Refuse negative weights, and say where one is."""
+    """Refuse negative weights; the error names a row."""
     if np.any(weights < 0):
         row = int(np.argmin(weights))
         raise ValueError(f"sample_weight must not be negative, but row {row} has {weights[row]:g}.")
@@ -471,7 +474,7 @@ def check_not_negative(weights: Float[np.ndarray, " N"]) -> None:
 def class_factors(
     class_weight: Any, labels: np.ndarray, totals: Float[np.ndarray, " C"]
 ) -> Float[np.ndarray, " C"]:
-    """What class_weight multiplies onto the rows of each class, whose total weights are given."""
+    """The factor of class_weight for each class, given the classes' total weights."""
     if class_weight is None:
         return np.ones(len(labels))
     if isinstance(class_weight, str) and class_weight == "balanced":
@@ -483,7 +486,7 @@ def class_factors(
         raise ValueError(f"class_weight must be a dict, 'balanced' or None, got {class_weight!r}.")
     per_class = np.ones(len(labels))
     for label, factor in class_weight.items():
-        named = [bool(label == known) for known in labels]  # not by hash: dates have units
+        named = [bool(label == known) for known in labels]  # compared, not hashed: dates have units
         if not any(named):
             raise ValueError(
                 f"class_weight names {shown(label)}, but the classes in y are {listed(labels)}."
@@ -498,13 +501,13 @@ def class_factors(
 
 
 class NumberTargets:
-    """Targets that are numbers. `encode` is the likelihood's, which may refuse some."""
+    """Targets that are numbers. `encode` is the likelihood's, which may refuse some values."""
 
     def __init__(self, target_name: str, encode: Callable[[np.ndarray], np.ndarray]) -> None:
         self._target_name, self._encode = target_name, encode
 
     def encoded(self, values: np.ndarray, place: Place) -> Float[np.ndarray, " N"]:
-        """The values of one block as the likelihood has them."""
+        """The values of one block, encoded by the likelihood."""
         try:
             numbers = np.asarray(values).astype(np.float64)
         except (TypeError, ValueError):

@@ -121,10 +121,10 @@ def load(name: str, folder: Path | str | None = None) -> Dataset:
         _check(entry, contents, place)
         return Dataset(name, *contents[:4], source=f"{place}; {contents.remark}")
     raise DatasetError(
-        f"the data set {name!r} could not be had. Tried:\n"
+        f"the data set {name!r} could not be loaded. Tried:\n"
         + "\n".join(tried)
         + f"\nPut {entry.file.name} ({entry.rows:,} rows, {entry.inputs} inputs; its form is "
-        f"described in docs/datasets.md) into a folder, and name the folder by folder=, --data or "
+        "described in docs/datasets.md) into a folder, and name the folder by folder=, --data or "
         f"{_VARIABLE}."
     )
 
@@ -153,7 +153,7 @@ def _known(name: str) -> CatalogueEntry:
         return CATALOGUE[name]
     close = difflib.get_close_matches(name, NAMES, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"name={name!r} is no known data set.{hint} Known: {', '.join(NAMES)}.")
+    raise ValueError(f"name={name!r} is not a known data set.{hint} Known: {', '.join(NAMES)}.")
 
 
 def _check(entry: CatalogueEntry, contents: Contents, place: str) -> None:

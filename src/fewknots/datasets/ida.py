@@ -1,4 +1,5 @@
-"""What the sets of IDA's benchmark collection (Rätsch et al.) share: scaled inputs, split sizes.
+"""The common properties of the sets of IDA's benchmark collection (Rätsch et al.): scaled inputs,
+split sizes.
 
 IDA published a hundred random splits of each set (twenty of some) into training and test rows of
 fixed numbers. For rows from other sources, which do not have these splits, splits of the same sizes

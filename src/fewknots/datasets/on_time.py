@@ -75,7 +75,8 @@ def _read(path: Path, read):
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:  # Arrow's are ValueErrors
         cache.forget(path)
         raise SourceError(
-            f"{path.name} arrived but cannot be read and was removed, to be fetched anew "
+            f"{path.name} was downloaded but cannot be read; it was removed, to be downloaded "
+            "again "
             f"({type(error).__name__}: {error})"
         ) from error
 

@@ -33,7 +33,9 @@ _GONE = (CancelledError, FutureCancelledError, CommClosedError)
 def connected(address: str | None = None, workers: int | None = None) -> Iterator[Client]:
     """A client of the scheduler at `address`, or of `workers` new processes on this machine."""
     if (address is None) == (workers is None):
-        raise ValueError("say either the scheduler's address or how many local workers, not both.")
+        raise ValueError(
+            "give either the scheduler's address or the number of local workers, not both."
+        )
     if address is not None:
         try:
             client = Client(address, timeout=_SECONDS_TO_ANSWER)
@@ -136,7 +138,7 @@ def translate_errors(client: Client, when: str, checkpoint: Any) -> Iterator[Non
         raise ClusterError(
             f"{when}: the same partitions killed several workers in a row ({error}). Most likely "
             "these had too little memory: use smaller partitions or workers with more. A worker "
-            "without fewknots that joined late dies in the same way; the workers' logs say it."
+            "without fewknots that joined late dies in the same way; the workers' logs show it."
             f"{_how_to_go_on(checkpoint)}"
         ) from error
     except ClusterError as error:

@@ -120,7 +120,7 @@ class Watch:
         gone = self.seconds - self._without_workers
         if gone > seconds_to_wait_for_workers():
             raise ClusterError(
-                f"the cluster has had no workers for {gone:.0f} s; their logs say why they went. "
+                f"the cluster has had no workers for {gone:.0f} s; their logs say why. "
                 "Start some, for instance: dask worker ADDRESS."
             )
 

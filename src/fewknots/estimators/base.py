@@ -1,8 +1,8 @@
-"""What the classifier and the regressor share: a fit's manners, its attributes, its rows.
+"""Base class of the classifier and the regressor: `fit`, its attributes, checks of rows.
 
-scikit-learn's callbacks (`set_callbacks`, experimental in 1.9) are told of a fit where there are
-any: each report is a task of its own below the fit's, and a callback that asks to stop ends the fit
-there.
+scikit-learn's callbacks (`set_callbacks`, experimental in 1.9) are called during a fit if there are
+any: each progress report is a task of its own below the fit's task, and a callback can stop the
+fit.
 """
 
 import tempfile
@@ -52,13 +52,13 @@ def with_callbacks(method: _Fit) -> _Fit:
     return method
 
 
-if not TYPE_CHECKING:  # it has no types, and `fit` would lose its own
+if not TYPE_CHECKING:  # scikit-learn's decorator has no types, so `fit` would lose its own
     with suppress(ImportError):
         from sklearn.callback import CallbackSupportMixin, with_callbacks
 
 
 Task = Callable[[Progress], bool]
-# Set by scikit-learn during a fit, and needed by it after one that failed.
+# scikit-learn sets this during a fit, and needs it after a fit that failed.
 BOOKKEEPING = ("_callback_fit_ctx", "_skl_callbacks_to_teardown", "_parent_callback_ctx")
 _OF_SOME_FITS = (
     *("contest_", "contest_gain_", "combination_", "feature_names_in_", "inducing_points_"),
@@ -100,7 +100,7 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         return tags
 
     def _html_repr(self) -> str:
-        """What a notebook shows: scikit-learn's diagram, and what was learned below it."""
+        """HTML for notebooks: scikit-learn's diagram, and below it what was learned."""
         diagram = super()._html_repr()
         return diagram + notebook.shown(self) if hasattr(self, "_fitted") else diagram
 
@@ -127,12 +127,12 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         features: Any = None,
         weight: Any = None,
     ) -> Estimator:
-        """Fit to rows that are read from disk, or from a function, never all at once in memory.
+        """Fit to rows from files or from a function, without holding all of them in memory.
 
-        The rows are read once to check them, standardise them and copy them to a scratch file (in
-        `checkpoint`, or in the system's temporary folder), and from there in random order while
-        training goes on. Memory does not grow with their number, except with method="local", which
-        keeps all rows.
+        The rows are read once, to check them, to standardise them and to copy them to a scratch
+        file (in `checkpoint`, or in the system's temporary folder). Training reads this file in
+        random order. Memory does not grow with the number of rows, except with method="local",
+        which keeps all rows.
 
         source : path of a Parquet, CSV, TSV or Arrow/Feather file, a folder of them, a pattern such
             as "flights/*.parquet" or a list of paths; a 2-D array, np.memmap or .npy file; or a
@@ -153,7 +153,7 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
     def _fit_stream(
         self, opened: Source, context: FitContext, encode: Callable[[Any], Any] | None = None
     ) -> FittedModel:
-        """`encode`: of numbers, if it is not the likelihood's."""
+        """`encode`: how to encode targets that are numbers; None: the likelihood's own way."""
         settings, warm = self._settings(), self._warm()
         folder = Path(settings.checkpoint or tempfile.gettempdir())
         folder.mkdir(parents=True, exist_ok=True)
@@ -166,7 +166,7 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
     def _all_or_nothing(
         self: Estimator, fit: Callable[[FitContext], FittedModel], task: Task | None = None
     ) -> Estimator:
-        """Whatever goes wrong, an estimator that was fitted before still works."""
+        """If anything goes wrong, the estimator keeps the fit that it had before."""
         one_of("device", self.device, DEVICES)
         limit = self._time_limit()
         before = self.__dict__.copy()
@@ -180,14 +180,14 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
             raise
         if interruption.seen and is_mine_to_tell:
             warn(
-                f"interrupted after {self.n_iter_} iterations; the model is what had been learned "
-                "by then.",
+                f"interrupted after {self.n_iter_} iterations; the model is as it was learned up "
+                "to there.",
                 InterruptedFitWarning,
             )
         return self
 
     def _time_limit(self) -> TimeLimit | None:
-        """The time that the fit which begins now may take."""
+        """The time limit of the fit that starts now."""
         max_time = getattr(self, "max_time", None)
         if max_time is None:
             return None
@@ -199,7 +199,7 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
     ) -> FittedModel:
         settings, warm = self._settings(), self._warm()
         rows = self._rows_in_memory(settings, X, y, sample_weight, classes)
-        # the rows of a soft label belong together
+        # the rows made from one soft label stay together
         compete = classes is None and not are_probabilities(y)
         return sequence.fit(settings, rows, context, warm, compete)
 
@@ -208,15 +208,15 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         return FitSettings.of(self._learns, self.get_params(deep=False))
 
     def _warm(self) -> FittedModel | None:
-        """What the last fit knows, if this one is to begin with it."""
+        """What the last fit learned, if this fit starts from it (`warm_start`)."""
         return getattr(self, "_fitted", None) if getattr(self, "warm_start", False) else None
 
     def _checked(
         self, X: Any, y: Any, reset: bool
     ) -> tuple[np.ndarray, np.ndarray, InputColumns | None]:
-        """X as numbers and y; and the columns of X, if numbers had to be made of them.
+        """X as numbers, and y; also the columns of X, if they had to be converted to numbers.
 
-        reset : whether the columns may be others than those of the last fit.
+        reset : whether the columns may differ from those of the last fit.
         """
         check_names(X)
         known = self._columns if self._warm() is not None or not reset else None
@@ -249,11 +249,11 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         )
 
     def _encoded(self, X: Any, known: InputColumns | None) -> tuple[InputColumns, np.ndarray]:
-        """The columns of a table, those of the fit if there was one, and their features."""
+        """The columns of a table (those of the last fit, if there was one) and their features."""
         if not is_table(X):
             X = X if isinstance(X, np.ndarray) else np.asarray(X, object)
         table = memory_table(X)
-        if not table.n_rows:  # an error, in scikit-learn's words
+        if not table.n_rows:  # raises an error in scikit-learn's words
             check_array(np.empty((0, len(table.columns))), estimator=self)
         if known is None:
             names = None if self._names is None else tuple(self._names)
@@ -261,7 +261,9 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         return known, known.encode(table)
 
     def _without_new_gaps(self, X: np.ndarray) -> np.ndarray:
-        """Rows to learn from, with something typical in each gap of a kind new to the model."""
+        """Rows to learn from; a gap in a column that had none at `fit` is filled with a typical
+        value.
+        """
         if not new_gaps.have_gaps(X):
             return X
         new_gaps.warn_of_new_gaps(X, self._column_names)
@@ -273,21 +275,21 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
 
     @property
     def _columns(self) -> InputColumns | None:
-        """Those of the fitted model, if features were made of them."""
+        """The columns of the fitted model, if features were made from them."""
         fitted = getattr(self, "_fitted", None)
         return None if fitted is None else fitted.columns
 
     @property
     def _column_names(self) -> np.ndarray | None:
-        """For each feature the column that it was made of."""
+        """For each feature the column that it was made from."""
         return self._names if self._columns is None else self._columns.column_names
 
-    # --- what a fit leaves --------------------------------------------------------------------
+    # --- results of a fit --------------------------------------------------------------------
 
     def _take_in(self, model: FittedModel) -> None:
         """Set all attributes of a fit; the estimators' docstrings say what they mean."""
         for name in _OF_SOME_FITS:
-            self.__dict__.pop(name, None)  # of an earlier one
+            self.__dict__.pop(name, None)  # from an earlier fit
         self._fitted = model
         self._standardiser = model.standardiser
         self._likelihood = model.likelihood
@@ -303,12 +305,12 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         self.kernel_ = model.kernel
         self.posterior_ = model.posterior
         self.stored_rows_ = model.stored_rows
-        if not self._method.looks_up_neighbours:  # whose points are all rows: no copy of them
+        if not self._method.looks_up_neighbours:  # its points are all rows: make no copy of them
             self.inducing_points_ = model.standardiser.undo(model.posterior.points)
         self.evidence_gradient_ = model.gradient
         self.log_evidence_ = model.evidence
         self.evidence_is_bound_ = model.is_bound
-        self.n_iter_ = max(1, model.iterations)  # with nothing to learn the optimizer takes none
+        self.n_iter_ = max(1, model.iterations)  # 0 if nothing is learned
         self.n_evaluations_ = model.evaluations
         self.converged_ = model.converged
         self.history_ = model.history
@@ -318,14 +320,14 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
             self.combination_ = model.combination
 
     def _as_of(self: Estimator, model: FittedModel) -> Estimator:
-        """A copy of this estimator, in the midst of its fit, that holds what is found by now."""
+        """A copy of this estimator during its fit, with what has been learned so far."""
         other = copy(self)
         other._take_in(model)
         return other
 
     @property
     def _method(self) -> type[Capabilities]:
-        """What the method of the last fit says of itself."""
+        """The properties of the method of the last fit."""
         return fitted_methods(self._learns)[self.method_]
 
     # --- using it -----------------------------------------------------------------------------
@@ -333,7 +335,7 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
     def _predicted(
         self, predict: Callable[..., new_gaps.Predicted], combine: new_gaps.Combine, X: Any
     ) -> new_gaps.Predicted:
-        """`predict` of posterior, standardiser and rows; with gaps new to the model an average."""
+        """`predict` of posterior, standardiser and rows; for new gaps an average (new_gaps.py)."""
         rows = self._rows(X)
         if new_gaps.have_gaps(rows):
             new_gaps.warn_of_new_gaps(rows, self._column_names)
@@ -345,7 +347,9 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
             return new_gaps.predicted(at, combine, rows, self._points)
 
     def _rows(self, X: Any) -> Float[np.ndarray, "N D"]:
-        """New rows, checked against those of the fit; NaN for a gap where the fit had none."""
+        """New rows, checked against those of the fit; NaN marks a gap in a column without gaps at
+        `fit`.
+        """
         check_is_fitted(self)
         check_names(X)
         if self._columns is not None:
@@ -357,7 +361,7 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         return X
 
     def _for_features(self) -> "GPEstimator":
-        """A copy that takes arrays of what the kernel sees, and knows no names."""
+        """A copy that takes the kernel's inputs as arrays without column names."""
         other = copy(self)
         other.__dict__.pop("feature_names_in_", None)
         if self._columns is not None:
@@ -366,13 +370,13 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         return other
 
     def _points(self) -> Float[np.ndarray, "M D"]:
-        """What the posterior is held by, in the units of the features."""
+        """The points of the posterior, in the units of the features."""
         return self._standardiser.undo(np.asarray(self.posterior_.points, np.float64))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to one file; `fewknots.load` reads it back, bit for bit.
 
-        The file holds numbers and a JSON header, never code. `callback` is not kept.
+        The file holds numbers and a JSON header, never code. `callback` is not saved.
         """
         check_is_fitted(self)
         saved_model.save(self, path)
@@ -382,7 +386,7 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
 
 
 def begin_fit(estimator: Any, X: Any, y: Any) -> Task | None:
-    """Tell callbacks that a fit begins; what to call with each progress of it."""
+    """Tell callbacks that a fit starts; returns the function to call with each progress report."""
     if not getattr(estimator, "_skl_callbacks", None):
         return None
     fit = estimator._init_callback_context(max_subtasks=None)
@@ -398,6 +402,6 @@ def begin_fit(estimator: Any, X: Any, y: Any) -> Task | None:
 
 
 def end_fit(estimator: Any, X: Any, y: Any) -> None:
-    """Tell callbacks that it ended."""
+    """Tell callbacks that the fit has ended."""
     if getattr(estimator, "_skl_callbacks", None):
         estimator._callback_fit_ctx.call_on_fit_task_end(estimator=estimator, X=X, y=y)

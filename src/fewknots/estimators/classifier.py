@@ -1,4 +1,4 @@
-"""GPClassifier: the scikit-learn face. No mathematics here, only conventions."""
+"""GPClassifier: scikit-learn's interface. No mathematics here, only conventions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -43,146 +43,152 @@ from .streaming import StreamingFits
 
 
 class GPClassifier(ClassifierMixin, StreamingFits):
-    """Gaussian process classifier for any number of classes, held by a few inducing points.
+    """Gaussian process classifier for any number of classes, sparse or exact.
 
-    The posterior over the latent function is summarised at M inducing points and fitted by
-    maximising a lower bound on the evidence (Hensman, Matthews & Ghahramani 2015, section 4). Three
-    classes and more have a function each, with the same kernel and inducing points, all learned
-    together.
-    Kernel parameters and the places of the inducing points are learned on the way. `method`
-    chooses among all the methods the paper compares; docs/choosing-a-method.md says which when.
+    The posterior of the latent function is kept at M inducing points. It is found by maximising a
+    lower bound on the evidence (Hensman, Matthews & Ghahramani 2015, section 4); kernel parameters
+    and inducing points are learned at the same time. With three or more classes each class has its
+    own latent function; all of them share kernel and inducing points. `method` chooses between all
+    methods that the paper compares; docs/choosing-a-method.md says when to use which.
 
     X is an array of numbers, or a pandas, polars or pyarrow table with columns of numbers,
-    booleans, categories, text, dates and durations; both may have gaps. docs/tables.md says what
-    they become.
+    booleans, categories, text, dates and durations. Both may have gaps (missing values).
+    docs/tables.md describes how columns become numbers.
 
     Parameters
     ----------
-    kernel : kernel, str, or list of them, default "auto"
-        "auto": Matern32 + Linear + Constant, each parameter with a prior, so that few rows and many
-        inputs do no harm; several starting lengthscales are tried (docs/choosing-a-method.md).
-        Among neighbours, Hyperbolic in place of Matern32, so that smoothness is learned.
-        Or a kernel from `fewknots.kernels`, or names such as "matern32" or "matern32 + linear", or
-        one of your own (docs/extending.md). `RBF(columns=["age", "income"])` looks at some inputs.
-        It sees the inputs standardised (see `standardize`). Parameters given are where learning
-        starts, or what is used if `learn_kernel=False`. A single parameter can be fixed, bounded
-        or given a prior, as in `RBF(lengthscale=Bounded(0.1, 10.0))` (see `fewknots.kernels`).
-        A list is a kernel for each class, in the order of `classes_` (three classes and more, or
-        likelihood="softmax"; method "sparse_kl" or "full_kl").
+    kernel : kernel, str, or list of these, default "auto"
+        "auto": Matern32 + Linear + Constant. Each parameter has a prior, against overfitting when
+        rows are few and inputs many; training tries several starting lengthscales
+        (docs/choosing-a-method.md). For method="local" the first part is Hyperbolic instead of
+        Matern32, so that the smoothness is learned, too.
+        Otherwise a kernel from `fewknots.kernels`, a text such as "matern32" or
+        "matern32 + linear", or a kernel of your own (docs/extending.md).
+        `RBF(columns=["age", "income"])` uses only these inputs. The kernel sees standardised
+        inputs (see `standardize`). Parameters that you give are the start of training, or are used
+        as they are if `learn_kernel=False`. A parameter can be fixed, bounded or given a prior, as
+        in `RBF(lengthscale=Bounded(0.1, 10.0))` (see `fewknots.kernels`).
+        A list has one kernel for each class, in the order of `classes_` (for three or more classes,
+        or likelihood="softmax"; method "sparse_kl" or "full_kl").
     ard : bool, default True
-        One lengthscale per input. False: one for all inputs, in every part of the kernel; a
-        single part can choose for itself, as in `RBF(ard=False)`.
+        One lengthscale per input (automatic relevance determination). False: one lengthscale for
+        all inputs, in every part of the kernel. `RBF(ard=False)` sets it for one part.
     likelihood : {"auto", "probit", "logit", "softmax", "ordinal"}, default "auto"
-        How latent functions become probabilities. Two classes: "probit" or "logit" of one function.
-        Any number: "softmax" of as many functions, whose expectations are computed exactly, not
-        sampled; and for the mean field methods "probit", the largest of as many functions, each
-        with unit normal noise. "auto": probit for two classes, softmax for more (mean field:
-        probit). "ordinal": classes in an order, by one function and learned cut points; y holds
-        numbers or is an ordered pandas column (method "sparse_kl" or "full_kl").
+        How latent functions become probabilities. Two classes: "probit" or "logit" of one latent
+        function. Any number of classes: "softmax" of one function per class, whose expectations are
+        computed exactly, without sampling. The mean field methods use "probit" for any number of
+        classes: the class whose function plus unit normal noise is largest. "auto": probit for two
+        classes, softmax for more (mean field: probit). "ordinal": ordered classes, with one
+        function and learned cut points; y holds numbers or is an ordered pandas column (method
+        "sparse_kl" or "full_kl").
     method : str, default "auto"
-        The inference method. Held by inducing points, O(NM²): "sparse_kl" (the paper's), "fitc_ep"
-        (Generalized FITC), "sparse_mean_field", "two_stage", "ivm" (whose points are rows). Held by
-        all rows, O(N³): "full_kl", "ep", "mean_field", "laplace". Not in the paper: "local", a
-        small Gaussian process among the nearest rows of every query (docs/local.md), for many rows
-        and fine structure. "auto": full_kl up to 300 rows unless inducing points are asked for,
-        sparse_kl up to 2000. Above, sparse_kl and local compete on held-out rows and the better one
-        stays, or an average of both, unless an argument was given that only one of them has;
-        sparse_kl for streams and Dask collections. The softmax takes "sparse_kl", "full_kl",
-        "laplace" and "local", and "auto" means the same for it.
+        The inference method.
+        With inducing points, O(NM²): "sparse_kl" (the paper's), "fitc_ep" (Generalized FITC),
+        "sparse_mean_field", "two_stage", "ivm" (its points are rows). With all rows, O(N³):
+        "full_kl", "ep", "mean_field", "laplace". Not in the paper: "local", a small Gaussian
+        process among the nearest rows of every query (docs/local.md), for many rows and fine
+        structure.
+        "auto": full_kl up to 300 rows unless inducing points are asked for, sparse_kl up to 2000
+        rows. Above, sparse_kl and local are both fitted and compared on held-out rows; the better
+        one is kept, or an average of both (if an argument belongs to only one of them, that one
+        is used). For streams and Dask collections: sparse_kl. With the softmax, "sparse_kl",
+        "full_kl", "laplace" and "local" are possible, and "auto" means the same.
     method_options : dict or None, default None
         "sparse_kl": {"bound": "standard" or "tight"}, the paper's bound or one that is closer to
-        the evidence (docs/choosing-a-method.md), which training in rounds does not know.
+        the evidence (docs/choosing-a-method.md); optimizer="rounds" has only the first.
         "ep", "fitc_ep": {"sweeps": "parallel" or "sequential"}. "mean_field",
         "sparse_mean_field": {"predictor": "gaussian" or "monte_carlo"}. "ivm": {"revisits": bool}.
         "local": {"inference": "laplace", "kl" or "ep"}, the method in each neighbourhood.
     n_inducing : int or "auto", default "auto"
-        How many inducing points. "auto" grows with the cube root of the number of distinct rows
-        ("ivm": twice as many; by minibatches up to three times as many, at most 300 on a CPU and
-        500 on a GPU); for fewer rows with fine structure or many inputs, up to four times as many
-        if the kernel is "auto".
+        Number of inducing points. "auto" grows with the cube root of the number of distinct rows
+        ("ivm": twice as many; with minibatches up to three times as many, at most 300 on a CPU and
+        500 on a GPU). In a full batch with kernel="auto", up to four times as many if the data have
+        fine structure or many inputs.
     inducing_points : array of shape (M, n_features), default None
-        Where the inducing points start, in the units of X (as `inducing_points_`); overrides
-        `n_inducing`. With learn_inducing=False they stay there.
+        Initial inducing points, in the units of X (as `inducing_points_`); overrides `n_inducing`.
+        With learn_inducing=False they stay there.
     inducing_init : {"kmeans", "greedy", "random"}, default "kmeans"
-        How to choose them otherwise: cluster centres, rows of greatest conditional variance, or
-        rows at random.
+        How initial inducing points are chosen otherwise: cluster centres, rows of greatest
+        conditional variance, or random rows.
     n_neighbors : int or "auto", default "auto"
-        For "local": how many rows a neighbourhood has. "auto" is 48 on a CPU and 96 on a GPU. Time
-        grows with the square of this number, and for large neighbourhoods with its cube.
+        For "local": the number of rows in a neighbourhood. "auto" is 48 on a CPU and 96 on a GPU.
+        Time grows with the square of this number, and for large neighbourhoods with its cube.
     learn_kernel, learn_inducing : bool, default True
-        Whether kernel parameters and inducing points move. With both False only q(u) is fitted.
+        Whether kernel parameters and inducing points are learned. If both are False, only q(u) is.
     store_rows : bool, default True
-        Whether the fitted model, and so its file, may hold rows of X as they are. "local", "ivm"
-        and the methods held by all rows do, and inducing points can be rows. False: "auto" chooses
-        among the others, naming one of these is an error, and inducing points start beside rows,
-        never exactly on one. (They still lie among the rows, and some close to one.)
+        Whether the fitted model, and so its file, may contain rows of X unchanged. "local", "ivm"
+        and the methods with all rows need them, and inducing points can be rows. False: "auto"
+        chooses among the other methods, naming one of these is an error, and no inducing point
+        starts exactly on a row. (They still lie between the rows, some of them close to one.)
     optimizer : str, default "auto"
-        "collapsed" (what "auto" means): the method's own solver inside, for q(u) natural gradients,
-        and L-BFGS-B for kernel and inducing points outside. "lbfgs": L-BFGS-B over everything at
-        once, as in the paper, for "sparse_kl"; slower. "scg": scaled conjugate gradients outside
-        ("auto" for the mean field methods). By minibatches, for "sparse_kl": "natural_gradient"
-        for q(u) and Adam for the rest ("auto" above 2000 rows); "adam" or "adadelta" for
-        everything, slower, for comparison ("adadelta" with batches of ten is the paper's).
-        "rounds": as "collapsed", but it reads all rows only a few times and keeps nothing of a row
-        in between; for rows on a cluster ("auto" for Dask collections of more than two million
-        numbers), in memory for comparison.
+        Full batch: "collapsed" (the default) has an inner solver for q(u) (natural gradients, or
+        the method's own) and an outer L-BFGS-B for kernel and inducing points. "scg": scaled
+        conjugate gradients as the outer optimizer (default of the mean field methods). "lbfgs":
+        L-BFGS-B over everything at once, as in the paper, for "sparse_kl"; slower.
+        Minibatches, for "sparse_kl": "natural_gradient" for q(u) and Adam for the rest (default
+        above 2000 rows); "adam" or "adadelta" for everything, slower, for comparison ("adadelta"
+        with batches of ten is the paper's).
+        "rounds": as "collapsed", but it reads all rows only a few times and stores nothing per row;
+        for rows on a cluster (default for Dask collections of more than two million numbers), in
+        memory for comparison.
     batch_size : int or "auto", default "auto"
-        Rows a step of minibatch training sees. It does not choose minibatches by itself: up to 2000
-        rows in memory `optimizer` must name one of theirs.
+        Rows per step of minibatch training. This argument alone does not switch to minibatches: up
+        to 2000 rows in memory, `optimizer` must name an optimizer for minibatches, too.
     max_iter : int or None, default None
-        Most iterations of the outer optimizer; None: 1000. By minibatches the number of steps;
-        None: three passes over the rows on a CPU, at least 400 steps, twenty passes on a GPU, at
-        least 2000 steps, and at most 20,000, or as many as `max_time` allows.
+        Maximum number of iterations of the outer optimizer; None: 1000. With minibatches the number
+        of steps; None: three passes over the rows on a CPU (at least 400 steps), twenty passes on a
+        GPU (at least 2000 steps), at most 20,000 steps, or as many as `max_time` allows.
     max_time : float or None, default None
-        Seconds that a fit may take, from the call on: choosing inducing points, compiling,
+        Time limit of the whole call of `fit` in seconds: choosing inducing points, compiling,
         training, the last scores and, with method="auto", both methods. With minibatches the
-        learning rates fall accordingly. A step that has begun is finished: that takes about a
+        learning rates decay accordingly. A step that has started is finished, which takes about a
         second, or as long as compiling a program. At least one step is done.
     tol : float, default 1e-5
-        Stop when ten iterations raise the bound by less than this many nats per row. By
-        minibatches: when a thousand steps, or a pass over the rows, gain no more than that or the
-        noise; with 0 all of max_iter or max_time is used.
+        Stop when ten iterations raise the bound by less than this many nats per row. With
+        minibatches: when a thousand steps, or a pass over the rows, gain less than this or less
+        than the noise; with 0 all of max_iter or max_time is used.
     validation_fraction : float or None, default None
-        Minibatches: this share of the rows, at most 20,000, is not learned from but scored. The
-        negative log probability (NLP) on it is in `history_` and in progress, and training stops
-        when it no longer falls.
+        Minibatches: this share of the rows (at most 20,000) is held out of training and scored.
+        `history_` and progress show their negative log probability (NLP), and training stops when
+        it no longer falls.
     checkpoint : path or None, default None
-        Minibatches: the folder where the state of the run is saved. It costs at most a twentieth of
-        the time.
+        Minibatches: folder in which the state of the run is saved. This takes at most a twentieth
+        of the time.
     resume : bool, default False
-        Continue from the newest valid checkpoint in that folder, if there is one. The model is the
-        same, bit for bit, as that of an uninterrupted run.
+        Continue from the newest valid checkpoint in that folder, if there is one. The resulting
+        model is the same, bit for bit, as without the interruption.
     warm_start : bool, default False
-        A second `fit` begins with what the first one learned: standardising, kernel, inducing
-        points, and by minibatches the posterior.
+        A second `fit` starts from what the first one learned: standardisation, kernel, inducing
+        points, and with minibatches the posterior.
     standardize : bool, default True
-        Bring every input to mean 0 and standard deviation 1 first (with the training rows'
-        values, at prediction too).
+        Shift and scale every input to mean 0 and standard deviation 1 first (those of the training
+        rows, also for predictions).
     warp : "auto" or None, default "auto"
-        "auto": each input with a long tail goes through a monotone map before the kernel sees it,
-        which is learned with the kernel: long tails become short, skewed inputs symmetric. It is
-        then measured from its median in robust standard deviations, and the
-        kernel's parameters are in units of the mapped inputs (docs/warps.md). Not with
-        standardize=False or learn_kernel=False, nor for inputs of a periodic kernel. None: inputs
-        as they are.
+        "auto": each input with a long tail goes through a monotone map before the kernel sees it.
+        The map is learned with the kernel: it shortens long tails and makes skewed inputs more
+        symmetric. Such an input is centred at its median and scaled by a robust standard deviation,
+        and the kernel's parameters are in units of the mapped inputs (docs/warps.md). Not with
+        standardize=False or learn_kernel=False, and not for inputs of a periodic kernel. None: no
+        maps.
     class_weight : dict, "balanced" or None, default None
-        Weights multiplied onto each row's log likelihood by its class.
+        Weights of the classes: each row's log likelihood is multiplied by that of its class.
     jitter : float or None, default None
         Added to the diagonal of the inducing points' covariance, times the kernel's variance.
         None: 1e-6, in float32 1e-4.
     dtype : {"float32", "float64"} or None, default None
-        What to compute in. None: float64 for full batches on a CPU; float32 for minibatches and on
-        a GPU (q(u) in float64 all the same above two million rows, where it matters).
+        Number format of the computations. None: float64 for full batches on a CPU; float32 for
+        minibatches and on a GPU (above two million rows, where it matters, q(u) is still in
+        float64).
     device : {"auto", "cpu", "gpu"}, default "auto"
-        Where to compute. "auto": on the GPU if JAX sees one. Several devices share each batch.
+        Where to compute. "auto": on the GPU if JAX finds one. Several devices share each batch.
     random_state : int, RandomState or None, default None
-        For choosing inducing points and the order of minibatches.
+        Seed for the choice of inducing points and the order of minibatches.
     verbose : int, default 0
         1 shows progress, on a terminal or in a notebook.
     callback : callable or None, default None
-        Called after each iteration (by minibatches: each few hundred) with a `fewknots.Progress`,
-        whose `model()` is the classifier at that moment. If it returns True, the fit stops.
-        scikit-learn's `set_callbacks` works too where it exists.
+        Called after each iteration (with minibatches after every few hundred) with a
+        `fewknots.Progress`, whose `model()` returns the classifier at that moment. If the callback
+        returns True, the fit stops. scikit-learn's `set_callbacks` works, too, where it exists.
 
     Attributes
     ----------
@@ -190,32 +196,34 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     n_features_in_ : int
     feature_names_in_ : array of str, if X had column names
     kernel_ : kernel with its learned parameters, in units of the standardised inputs
-    recipe_ : how the columns of a table became numbers, and `recipe_.feature_names` which; None if
-        they were numbers without gaps
-    inducing_points_ : array of shape (M, n_features), in the units of X; for methods without
-        inducing points the rows that hold the posterior; "local", which holds all rows, has none.
-        With a recipe a column for each of its inputs: a level of a category goes from 0 to 1
+    recipe_ : how the columns of a table became numbers; `recipe_.feature_names` names these. None
+        if all columns were numbers without gaps
+    inducing_points_ : array of shape (M, n_features), in the units of X. For methods without
+        inducing points the rows that hold the posterior; "local", which keeps all rows, does not
+        have this attribute. With a recipe, one column for each of its features: the column of a
+        category's level has values from 0 to 1
     method_ : str, the method used; "combined" for an average of two
     combination_ : dict, if `method_` is "combined": the weight of each method's latent function;
-        `kernel_` and `log_evidence_` are those of the heavier one
-    posterior_ : the belief about the latent function; q(u), its mean and covariance at the inducing
-        points, is `predict_latent(inducing_points_, return_cov=True)`, but for the jitter
-    log_evidence_ : float, the log evidence as the method gives it; for "local" the leave-one-out
-        log predictive probability, summed over the rows (above 4096 from as many of them);
-        always without the priors that kernel parameters may have
-    evidence_is_bound_ : bool, whether that is a lower bound
-    evidence_gradient_ : its derivatives: `.kernel` for the logarithm of every kernel parameter,
-        `.inducing_points` for every coordinate, in the units of X (not kept by `save`); None after
-        minibatches
+        `kernel_` and `log_evidence_` are those of the method with the larger weight
+    posterior_ : the posterior of the latent function. Mean and covariance of q(u) are
+        `predict_latent(inducing_points_, return_cov=True)`, up to the jitter
+    log_evidence_ : float, the method's approximation of the log evidence; for "local" the
+        leave-one-out log predictive probability, summed over the rows (above 4096 rows estimated
+        from 4096 of them). Priors on kernel parameters are never included
+    evidence_is_bound_ : bool, whether `log_evidence_` is a lower bound
+    evidence_gradient_ : gradient of `log_evidence_`: `.kernel` with respect to the logarithm of
+        every kernel parameter, `.inducing_points` with respect to every coordinate, in the units of
+        X. None after minibatches; not saved by `save`
     n_iter_, n_evaluations_ : int, iterations (at least 1) and evaluations of the outer optimizer
-    converged_ : bool, whether training came to its end: in full batch before max_iter; by
-        minibatches True once the planned steps are done, wherever the bound then is
-    contest_ : dict, if methods competed: the negative log probability (NLP) of the rows that were
-        held out, by method; infinite for one that could not be fitted
-    contest_gain_ : dict, if methods competed: by how much the winner's NLP is lower ("nlp"), a 95 %
-        interval for that ("interval") and on how many rows ("rows"); None if only one was scored
-    stored_rows_ : int, how many rows of X the model holds as they are; None if that is not known,
-        as in files of older versions
+    converged_ : bool, whether training ended by itself: in full batch before max_iter; with
+        minibatches after all planned steps, which says nothing about the bound
+    contest_ : dict, if methods were compared: for each method the negative log probability (NLP) of
+        the held-out rows; infinite for a method that could not be fitted
+    contest_gain_ : dict, if methods were compared: by how much the winner's NLP is lower ("nlp"),
+        a 95 % interval of this difference ("interval") and the number of rows ("rows"); None if
+        only one method was scored
+    stored_rows_ : int, how many rows of X the model contains unchanged; None if unknown, as in
+        files of older versions
     history_ : dict of arrays "iteration", "seconds", "bound"
 
     Examples
@@ -322,7 +330,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
             if settings.likelihood == "ordinal" and rows.classes is not None:
                 check_has_order(rows.classes)
             if settings.verbose:
-                note(f"{rows.n_rows:,} rows are few for a cluster: they are fitted in this process")
+                note(f"{rows.n_rows:,} rows are too few for a cluster: fitted in this process")
             gathered = rows.gathered()
         return sequence.fit(settings, gathered, context, warm)
 
@@ -339,11 +347,13 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         return RowsInMemory(X, found.codes, weights, names, found.labels, columns=columns)
 
     def _soft_rows(self, settings, X, y, sample_weight, classes, reset) -> RowsInMemory:
-        """A row for each class that a soft label gives a probability to, which is its weight."""
+        """One row for each class with a positive probability in a soft label; the weight is this
+        probability.
+        """
         if classes is not None or settings.method == "local" or settings.likelihood == "ordinal":
             raise ValueError(
-                "soft labels (a probability for each class in the columns of y) are for fit, and "
-                "neither for method='local' nor for likelihood='ordinal'. Use method='auto'."
+                "soft labels (a probability for each class in the columns of y) work with fit, but "
+                "not with method='local' or likelihood='ordinal'. Use method='auto'."
             )
         P, labels = soft_labels(y)
         X, _, columns = self._checked(X, P[:, 0], reset)
@@ -359,7 +369,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     # --- prediction ---------------------------------------------------------------------------
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Log probability of each class, exact also where the probability underflows."""
+        """Log probability of each class, exact even if the probability underflows."""
         if is_dask(X):
             return self._lazily("predict_log_proba", X)
         return np.column_stack(self._log_probabilities(X))
@@ -372,16 +382,16 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     def predict_proba(self, X: Any) -> Any:
         """Probability of each class, in the order of `classes_`.
 
-        Of a Dask collection, as all predictions: a Dask collection, computed when it is needed.
+        For a Dask collection every prediction is a Dask collection, computed when it is needed.
         """
         if is_dask(X):
             return self._lazily("predict_proba", X)
         return np.exp(self.predict_log_proba(X))
 
     def decision_function(self, X: Any) -> Any:
-        """Two classes: above zero for `classes_[1]`, its probability p as Φ⁻¹(p) or log p/(1-p).
+        """Two classes: Φ⁻¹(p) or log p/(1-p) of the probability p of `classes_[1]`.
 
-        More: a column for each class, log p; the largest is predicted.
+        Three or more: log p, one column for each class; the largest is predicted.
         """
         if is_dask(X):
             return self._lazily("decision_function", X)
@@ -390,7 +400,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
             log_p = self.predict_log_proba(X)
             return log_p if len(self.classes_) > 2 else log_p[:, 1] - log_p[:, 0]
         rows = self._rows(X)
-        if new_gaps.have_gaps(rows):  # the average is one of probabilities
+        if new_gaps.have_gaps(rows):  # probabilities are averaged, not latent functions
             return prediction.decision_of(self._likelihood, *self._log_probabilities(X))
         with on_device(self.device):
             return prediction.decision(self._likelihood, self.posterior_, self._standardiser, rows)
@@ -404,7 +414,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         return self.classes_[best]
 
     def _lazily(self, method: str, X: Any) -> Any:
-        from ..distributed.predicting import predicted  # here: it needs Dask
+        from ..distributed.predicting import predicted  # imported here: it needs Dask
 
         check_is_fitted(self)
         return predicted(self, method, X)
@@ -414,10 +424,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
     def to_onnx(self, path: str | PathLike[str], dtype: str = "float32") -> None:
         """Write the fitted model as an ONNX graph, for programs without Python or JAX.
 
-        Input "X" (rows, features), or an input for each column of a table that was not of numbers
-        alone; outputs "probabilities" (rows, classes) and "label". docs/serving.md shows a server.
-        Probabilities agree with `predict_proba` to 1e-5, with dtype="float64" to 1e-10. Needs onnx,
-        the extra `onnx`: `pip install 'fewknots[onnx]'`.
+        Its input is "X" (rows, features), or one input per column if the model was fitted to a
+        table with columns that are not numbers. Its outputs are "probabilities" (rows, classes) and
+        "label". docs/serving.md shows a server. Probabilities agree with `predict_proba` to 1e-5,
+        with dtype="float64" to 1e-10. Needs onnx: `pip install 'fewknots[onnx]'`.
         """
         check_is_fitted(self)
         to_onnx(self, path, dtype=dtype, recipe=self.recipe_)

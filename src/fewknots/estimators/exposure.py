@@ -1,13 +1,13 @@
-r"""Exposure: counts of rows that were looked at for unequal times, areas or numbers of people.
+r"""Exposure: counts that were made over unequal times, areas or numbers of people.
 
-With exposure e > 0 a count is y ~ Poisson(e r), r = level · eᶠ. Its logarithm
+With exposure e > 0 a count is y ~ Poisson(e r), r = level · eᶠ. Its log probability
 
     log p(y|f) = y log r - e r + y log e - log y!
                = e [(y/e) log r - r - log Γ(y/e + 1)] + c,
     c = y log e - log y! + e log Γ(y/e + 1),
 
-is, but for c, which no parameter moves, that of the rate y/e with the weight e. So every method
-that takes weights takes exposures, exactly. New rows have log e added to f.
+is, up to the constant c, the log probability of the rate y/e with weight e. So every method that
+takes weights can use exposures, exactly. For new rows log e is added to f.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,25 +28,25 @@ Latent = tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "L N"]]
 
 
 def check_has_exposure(likelihood: Likelihood, learned: bool) -> None:
-    """Refuse likelihoods without a rate that an exposure could multiply."""
+    """Refuse likelihoods that have no rate to multiply by an exposure."""
     if learned and not isinstance(likelihood, Poisson):
         raise ValueError(
-            "exposure is for likelihood='poisson', where it is a weight of the row's rate; "
-            f"the likelihood is {type(likelihood).__name__}. Use that, or divide y by the exposure "
-            "and say sample_weight=exposure, if that is what you mean."
+            "exposure is for likelihood='poisson', where it multiplies the row's rate; the "
+            f"likelihood is {type(likelihood).__name__}. Use likelihood='poisson', or divide y by "
+            "the exposure and pass sample_weight=exposure, if that is what you mean."
         )
     if not isinstance(likelihood, LogLink):
         raise ValueError(
-            f"exposure multiplies a rate, and the likelihood {type(likelihood).__name__} has none. "
-            "Leave it out."
+            f"exposure multiplies a rate, and the likelihood {type(likelihood).__name__} has no "
+            "rate. Leave exposure out."
         )
 
 
 def checked(exposure: Any, n_rows: int) -> Float[np.ndarray, " N"]:
-    """One positive number for each row."""
+    """The exposures as one positive number for each row."""
     values = column_or_1d(np.asarray(exposure, np.float64))
     if len(values) != n_rows:
-        raise ValueError(f"X has {n_rows} rows, and exposure {len(values)} numbers.")
+        raise ValueError(f"X has {n_rows} rows, but exposure has {len(values)} numbers.")
     good = np.isfinite(values) & (values > 0)
     if not good.all():
         row = int(np.argmin(good))
@@ -59,18 +59,20 @@ def constant(
     weights: Float[np.ndarray, " N"],
     exposure: Float[np.ndarray, " N"],
 ) -> float:
-    """The sum of w c, which makes the evidence of rates that of counts."""
+    """The sum of w c: added to the evidence of the rates it gives the evidence of the counts."""
     each = y * np.log(exposure) - gammaln(y + 1.0) + exposure * gammaln(y / exposure + 1.0)
     return float(weights @ each)
 
 
 def shifted(latent: Latent, exposure: Float[np.ndarray, " N"]) -> Latent:
-    """The latent function of e r."""
+    """Mean and variance of f + log e, the latent function of the rate e r."""
     return latent[0] + np.log(exposure), latent[1]
 
 
 class SourceOfRates:
-    """A source of counts whose last feature is the exposure: a source of rates with weights."""
+    """Makes a source of counts, whose last feature is the exposure, a source of rates with
+    weights.
+    """
 
     exact_in_float32 = False
 
@@ -78,18 +80,18 @@ class SourceOfRates:
         self._source = source
         self.feature_names, self.n_features = names, len(names)
         self.n_rows, self.target_name = source.n_rows, source.target_name
-        self.constant = 0.0  # of the last pass
+        self.constant = 0.0  # of the last pass over the rows
 
     @classmethod
     def opened(
         cls, source: Any, target: Any, features: Sequence[Any] | None, weight: Any, exposure: Any
     ) -> "SourceOfRates":
-        """With the exposure in a column of this name."""
+        """Open a source with the exposure in the column of this name."""
         known = open_source(source, target, features, weight).feature_names
         if known is None or not isinstance(exposure, str):
             raise ValueError(
-                "exposure of a stream is the name of a column, and the source has none. Use fit, "
-                "or a source with named columns."
+                "for a stream, exposure must be the name of a column, and this source has no "
+                "column names. Use fit, or a source with named columns."
             )
         names = tuple(name for name in known if name != exposure)
         return cls(open_source(source, target, [*names, exposure], weight), names)
@@ -117,4 +119,4 @@ def _counts(block: Block) -> Float[np.ndarray, " N"]:
     try:
         return counts(block.labels)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{block.place}: counted from there, {error}") from None
+        raise DataError(f"{block.place}: {error} (row numbers count from there)") from None

@@ -1,4 +1,4 @@
-"""What a fit found, in sentences."""
+"""Sentences about a fitted model."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ def method_in_words(estimator: Any) -> str:
     others = " and ".join(name for name in contest if name != method)
     if weights := getattr(estimator, "combination_", None):
         method = " and ".join(f"{share:.0%} {name}" for name, share in weights.items())
-        others = "the better of the two alone"
+        others = "the better of these two alone"
     if not others:
         return f"{method}; the fit ended before another method could compete"
     if gain is None:
-        return f"{method}; {others} could not be fitted to these rows"
+        return f"{method}({others} could not be fitted to these rows)"
     low, high = gain["interval"]
     unsure = ": these rows do not tell which is better" if low <= 0.0 <= high else ""
     return (
@@ -27,14 +27,14 @@ def method_in_words(estimator: Any) -> str:
 
 
 def stored_rows(estimator: Any) -> int | None:
-    """How many training rows the model holds unchanged; None if unknown."""
+    """How many training rows the model contains unchanged; None if unknown."""
     if estimator.stored_rows_ is None and estimator._method.stores_rows:
         return len(estimator.posterior_.points)  # a file of an older version
     return estimator.stored_rows_
 
 
 def points_in_words(estimator: Any) -> str:
-    """What holds the posterior, and how many rows of the training table that shows."""
+    """What the posterior consists of, and how many rows of the training table it contains."""
     n, stored, method = len(estimator.posterior_.points), stored_rows(estimator), estimator._method
     if method.looks_up_neighbours:
         return (

@@ -1,4 +1,4 @@
-"""What an estimator says of the latent function itself: moments, samples, draws of functions."""
+"""Predictions of the latent function itself: moments, samples, draws of functions."""
 
 from collections.abc import Callable
 from copy import copy
@@ -25,7 +25,7 @@ _FEATURES = 1024  # of each draw
 
 
 class LatentPredictions:
-    """Mixin of the estimators; their y may have a unit."""
+    """Mixin of both estimators. A regressor converts to the units of y."""
 
     _target_mean, _target_scale = 0.0, 1.0
     _standardiser: Standardiser
@@ -43,13 +43,13 @@ class LatentPredictions:
     def predict_latent(self, X: Any, return_cov: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of the latent function f at each row, in the units of y.
 
-        If the likelihood has L > 1 latent functions, with a column for each; of those of numbers
-        the first has the units of y.
+        If the likelihood has L > 1 latent functions, there is a column for each; in regression the
+        first has the units of y.
 
         return_cov : bool, default False
-            In place of variances the covariance between rows, of shape (N, N); of several latent
-            functions (N, N, L), or, where the posterior or a mixture correlates them
-            (method="laplace" with three classes and more; "monte_carlo"), (N, N, L, L). O(N²).
+            Return the covariance between rows instead of variances: shape (N, N); with L latent
+            functions (N, N, L), or (N, N, L, L) if they are correlated in the posterior
+            (method="laplace" with three or more classes; predictor "monte_carlo"). O(N²).
         """
         if return_cov:
             mean, spread = self._together(X, prediction.joint)
@@ -72,8 +72,8 @@ class LatentPredictions:
         """Samples of the latent function at all rows together, in the units of y.
 
         An array of shape (N, n_samples), with L > 1 latent functions (N, L, n_samples). Exact, by a
-        Cholesky factor of the covariance of all rows: O(N³) time and O(N²) memory. For the same
-        functions at ever other rows there is `sample_functions`.
+        Cholesky factor of the covariance of all rows: O(N³) time and O(N²) memory. To evaluate one
+        function again at other rows, use `sample_functions`.
         """
         _, f = self._samples(X, n_samples, random_state)
         level, scale = self._units(f.shape[1])
@@ -88,9 +88,10 @@ class LatentPredictions:
             draws = model.sample_functions(5, random_state=0)
             draws(X)  # (N, 5); with L > 1 latent functions (N, L, 5)
 
-        `fewknots.pathwise` says how: the data's part is exact; the prior's is a sum of `n_features`
-        waves for kernels that need it, with exact mean and covariance over draws, and more nearly
-        Gaussian the more there are. With JAX's arrays a draw can be differentiated.
+        The method is described in `fewknots.pathwise`: the part that depends on the data is exact;
+        the prior part is, for most kernels, a sum of `n_features` random waves. Mean and
+        covariance over draws are exact, and the more waves, the closer a draw is to Gaussian. With
+        JAX arrays a draw can be differentiated.
         """
         check_is_fitted(self)
         for name, value in (("n_functions", n_functions), ("n_features", n_features)):
@@ -98,7 +99,7 @@ class LatentPredictions:
         posterior = prediction.joint_posterior(self.posterior_)
         with on_device(self.device):
             paths = posterior.functions(n_functions, n_features, check_random_state(random_state))
-        fixed = copy(self)  # which later fits of this estimator do not change
+        fixed = copy(self)  # later fits of this estimator do not change it
         return FunctionDraws(
             paths,
             self._standardiser,
@@ -109,10 +110,10 @@ class LatentPredictions:
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Float[np.ndarray, " N"]:
         """Log p(y_n | all other rows) of each row of the fit, without another fit.
 
-        X, y, sample_weight : as they were given to `fit`.
+        X, y, sample_weight : the same as in `fit`.
 
-        For Gaussian noise exact at the learned kernel; for others each row's part of the
-        approximation is taken away (`fewknots.leave_one_out`). In the units of y.
+        Exact for Gaussian noise, at the learned kernel. For other likelihoods each row's factor of
+        the approximation is removed (`fewknots.leave_one_out`). In the units of y.
         """
         check_is_fitted(self)
         known = {"classes": self.classes_} if hasattr(self, "classes_") else {}
@@ -130,7 +131,7 @@ class LatentPredictions:
     def _samples(
         self, X: Any, n_samples: Any, random_state: Any
     ) -> tuple[np.random.RandomState, Float[np.ndarray, "n L N"]]:
-        """Samples in the fit's units, and the generator as they left it."""
+        """Samples in the fit's units, and the random generator after them."""
         whole_number("n_samples", n_samples, 1)
         random = check_random_state(random_state)
 
@@ -143,21 +144,21 @@ class LatentPredictions:
         return random, found
 
     def _together(self, X: Any, predict: Any) -> Any:
-        """`predict` of posterior, standardiser and rows, none of which may have new gaps."""
+        """`predict` of posterior, standardiser and rows; refuses new gaps."""
         check_is_fitted(self)
         rows = self._rows_without_gaps(X)
         with on_device(self.device):
             return predict(self.posterior_, self._standardiser, rows)
 
     def _rows_without_gaps(self, X: Any) -> Float[np.ndarray, "N D"]:
-        """New rows; a gap where the fit had none would have to be averaged over, row by row."""
+        """New rows, checked. Refuses a gap in a column without gaps at `fit`."""
         rows = self._rows(X)
         if new_gaps.have_gaps(rows):
             row, column = np.argwhere(np.isnan(rows))[0]
             raise ValueError(
                 f"row {row} of X has no value in {column_name(int(column), self._column_names)}, "
-                "where no row of the fit had a gap. Covariances, samples and function draws need "
-                "one: fill it in."
+                "and no row of the fit had a gap there. Covariances, samples and function draws "
+                "need a value: fill it in."
             )
         return rows
 

@@ -1,13 +1,13 @@
-r"""Predictions where a value is missing that never was in the rows of the fit.
+r"""Predictions for rows with a gap in a column that had no gaps in the rows of the fit.
 
-Nothing was learned of such a gap, so the value is averaged over. What is missing in a row x is
-taken in turn from K of the model's own points z_k, which lie where the rows of the fit did
-(inducing points, or rows), all missing inputs of a row from the same point:
+The model learned nothing about such gaps, so the prediction is an average over values. The missing
+values of a row x are taken in turn from K of the model's own points z_k (inducing points or rows,
+which lie where the rows of the fit lay), all missing values of a row from the same point:
 
     p(y | x_seen)  ≈  1/K Σ_k p(y | x_seen, z_k,missing).
 
 For a number y, mean and variance are those of this mixture: m = Σ m_k/K and
-v = Σ (v_k + (m_k - m)²)/K, never less than what one value put in place would give on average.
+v = Σ (v_k + (m_k - m)²)/K, which is at least the mean of the v_k.
 
 | symbol   | name        | shape       |
 |----------|-------------|-------------|
@@ -25,17 +25,17 @@ from ..data.tables import column_name
 from ..exceptions import InputWarning, warn
 
 STAND_INS = 16  # K
-QUANTILES = (np.arange(64) + 0.5) / 64  # levels at which a part of a mixture is known
+QUANTILES = (np.arange(64) + 0.5) / 64  # levels that represent a part of the mixture
 _ROWS_AT_ONCE = 4096
 _SHOWN = 3
 
-Predicted = tuple[np.ndarray, ...]  # rows are the last axis of each
+Predicted = tuple[np.ndarray, ...]  # the last axis of each array is rows
 Predict = Callable[[Float[np.ndarray, "N D"]], Predicted]
-Combine = Callable[[Predicted], Predicted]  # of arrays with K as first axis: without it
+Combine = Callable[[Predicted], Predicted]  # combines arrays over their first axis, of length K
 
 
 def have_gaps(X: Float[np.ndarray, "N D"]) -> bool:
-    """Whether any value is NaN; every value is finite or NaN."""
+    """Whether any value is NaN. (Every value is finite or NaN.)"""
     return bool(np.isnan(np.sum(X)))
 
 
@@ -45,7 +45,9 @@ def predicted(
     X: Float[np.ndarray, "N D"],
     points: Callable[[], Float[np.ndarray, "M D"]],
 ) -> Predicted:
-    """`predict` at all rows; at those with gaps the `combine` of it at their stand-ins."""
+    """`predict` at all rows; for rows with gaps, `combine` of the predictions at K completed
+    rows.
+    """
     if not have_gaps(X):
         return predict(X)
     gapped = np.flatnonzero(np.isnan(X).any(axis=1))
@@ -64,9 +66,9 @@ def predicted(
 def completed(
     X: Float[np.ndarray, "G D"], points: Float[np.ndarray, "M D"]
 ) -> Float[np.ndarray, "K G D"]:
-    """The rows K times, what is missing taken from K points.
+    """The rows K times, missing values taken from K points.
 
-    Rows with the same gaps share theirs: evenly spaced along the first missing input.
+    Rows with the same gaps use the same points, evenly spaced along the first missing input.
     """
     found = np.repeat(X[None], STAND_INS, axis=0)
     patterns, which = np.unique(np.isnan(X), axis=0, return_inverse=True)
@@ -85,7 +87,9 @@ def completed(
 def filled(
     X: Float[np.ndarray, "N D"], points: Float[np.ndarray, "M D"]
 ) -> Float[np.ndarray, "N D"]:
-    """The median of the points for what is missing: for pictures, and for rows to learn from."""
+    """Missing values replaced by the median of the points: for plots, and for rows to learn
+    from.
+    """
     return np.where(np.isnan(X), np.median(points, axis=0), X) if have_gaps(X) else X
 
 
@@ -95,17 +99,18 @@ def mean_log_probability(each: Predicted) -> Predicted:
 
 
 def mixture_moments(each: Predicted) -> Predicted:
-    """Mean and variance of a mixture of equal parts."""
+    """Mean and variance of a mixture with equal weights."""
     means, variances = each
     mean = means.mean(axis=0)
     return mean, (variances + np.square(means - mean)).mean(axis=0)
 
 
 def mixture_quantiles(levels: Float[np.ndarray, " Q"]) -> Combine:
-    """Quantiles of the mixture, from those of its parts at `levels` and then at `QUANTILES`.
+    """Quantiles of the mixture, from quantiles of its parts at `levels` and then at `QUANTILES`.
 
-    Each part is its quantiles at mid-levels, and the mixture all of these values together. A level
-    beyond the outermost of them stays between the least and the largest of the parts'.
+    Each part is represented by its quantiles at mid-levels, the mixture by all these values
+    together. Beyond the outermost of these levels a quantile stays between the smallest and the
+    largest of the parts.
     """
 
     def combine(each: Predicted) -> Predicted:
@@ -120,19 +125,19 @@ def mixture_quantiles(levels: Float[np.ndarray, " Q"]) -> Combine:
 
 
 def warn_of_new_gaps(X: Float[np.ndarray, "N D"], names: np.ndarray | None) -> None:
-    """Say which columns have gaps that the fit knew nothing of; `names` has one for each input."""
+    """Warn about columns with new gaps; `names` has one name for each input."""
     absent = np.isnan(X)
     inputs = np.flatnonzero(absent.any(axis=0))
     columns = list(dict.fromkeys(column_name(int(number), names) for number in inputs))
     more = f" and {len(columns) - _SHOWN} more" if len(columns) > _SHOWN else ""
     warn(
         f"{int(absent.any(axis=1).sum()):,} of {len(X):,} rows of X have no value in "
-        f"{', '.join(columns[:_SHOWN])}{more}, where no row of the fit had a gap. What is said of "
-        "them is an average over values of the fit.",
+        f"{', '.join(columns[:_SHOWN])}{more}, where no row of the fit had a gap. Their "
+        "predictions are averages over values from the fit.",
         InputWarning,
     )
 
 
 def _by_stand_in(array: np.ndarray, count: int) -> np.ndarray:
-    """Stand-ins as an axis of their own, the first."""
+    """The K completed rows as a first axis of their own."""
     return np.moveaxis(array.reshape(*array.shape[:-1], count, -1), -2, 0)

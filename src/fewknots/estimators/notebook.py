@@ -1,7 +1,7 @@
-"""What a notebook shows of a fitted model, below scikit-learn's diagram of its arguments.
+"""HTML of a fitted model for notebooks, below scikit-learn's diagram of its arguments.
 
-One table of facts and one of the inputs, with each kernel parameter in the units of the user's
-columns. Colours are those of the page around it, so that it can be read in light and in dark.
+One table about the model and one about the inputs, with each kernel parameter in the units of the
+user's columns. Colours are inherited from the page, so that it can be read in light and dark mode.
 """
 
 from dataclasses import fields
@@ -65,7 +65,7 @@ def _target(estimator: "GPEstimator") -> str:
 
 
 def _likelihood(likelihood: Any) -> str:
-    """Its name and its numbers: "StudentT likelihood, scale 0.145, excess 1.2"."""
+    """Name and parameters: "StudentT likelihood, scale 0.145, excess 1.2"."""
     values = ((field.name, getattr(likelihood, field.name)) for field in fields(likelihood))
     numbers = [f", {name} {float(value):.4g}" for name, value in values if np.ndim(value) == 0]
     return f"{type(likelihood).__name__} likelihood{''.join(numbers)}"
@@ -79,7 +79,7 @@ def _evidence(estimator: "GPEstimator") -> str:
 
 
 def _inputs(estimator: "GPEstimator") -> Markup | None:
-    """Every parameter that has a value for each input; short lengthscales first."""
+    """A table of all parameters with one value per input; short lengthscales first."""
     scale = estimator._standardiser.scale
     found = per_input(estimator.kernel_, scale)
     if not found:
@@ -88,7 +88,7 @@ def _inputs(estimator: "GPEstimator") -> Markup | None:
     order = np.arange(len(scale))
     for name, values in found.items():
         if name.endswith(_LENGTHSCALE):
-            order = np.argsort(values / scale, kind="stable")  # without units: they compare
+            order = np.argsort(values / scale, kind="stable")  # unitless: comparable
             break
     about = "in the units of the inputs"
     if isinstance(estimator.kernel_, Warp):

@@ -1,4 +1,4 @@
-"""GPRegressor: the Gaussian limiting cases, and other likelihoods of numbers."""
+"""GPRegressor: Gaussian noise and other likelihoods of numbers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,10 +35,10 @@ from .base import GPEstimator, begin_fit, end_fit, with_callbacks
 
 
 class GPRegressor(RegressorMixin, GPEstimator):
-    """Gaussian process regression with learned noise, exact or held by inducing points.
+    """Gaussian process regression with learned noise, exact or sparse.
 
-    With another likelihood than Gaussian noise, y may be counts or whatever that is about. X may be
-    a table, and have gaps, as for `GPClassifier`.
+    With another likelihood y may be counts, positive numbers or proportions, or have outliers. X
+    may be a table, and may have gaps, as for `GPClassifier`.
 
     Parameters
     ----------
@@ -46,33 +46,32 @@ class GPRegressor(RegressorMixin, GPEstimator):
     learn_inducing, store_rows, optimizer, batch_size, max_iter, max_time, tol,
     validation_fraction, checkpoint, resume, warp, jitter, dtype, device, random_state, verbose,
     callback :
-        as in `GPClassifier`, the kernel "auto" too. Minibatches and `fit_stream` are for
-        "sparse_kl".
+        as in `GPClassifier`. Minibatches and `fit_stream` work with "sparse_kl".
     likelihood : str or a `fewknots.likelihoods.Likelihood` of numbers, default "gaussian"
         How y follows from the latent function: "gaussian", "student_t", "laplace",
-        "heteroscedastic", "poisson", "negative_binomial", "gamma" or "beta"; docs/likelihoods.md
-        says which when, docs/extending.md how to write one of your own.
+        "heteroscedastic", "poisson", "negative_binomial", "gamma" or "beta". docs/likelihoods.md
+        says when to use which, docs/extending.md how to write one of your own.
     method : {"auto", "exact", "titsias", "svi", "full_kl", "sparse_kl", "local"}, default "auto"
-        "exact": the whole Gaussian process, O(N³). "titsias": the variational bound held by
-        inducing points, O(NM²) (eq. titsias). "svi": the same bound with q(u) searched for instead
-        of solved (eq. svigp). "full_kl", "sparse_kl": as in `GPClassifier`, for any likelihood
-        ("full_kl" not for "student_t" and "beta"). "local": a Gaussian process among the neighbours
-        of every row, for Gaussian noise, "poisson", "negative_binomial" and "gamma".
+        "exact": exact Gaussian process regression, O(N³). "titsias": the collapsed variational
+        bound with inducing points, O(NM²) (eq. titsias). "svi": the same bound with q(u) optimised
+        instead of solved for (eq. svigp). "full_kl", "sparse_kl": as in `GPClassifier`, for any
+        likelihood ("full_kl" not for "student_t" and "beta"). "local": a Gaussian process among the
+        neighbours of every row, for Gaussian noise, "poisson", "negative_binomial" and "gamma".
         "auto": exact (or full_kl) up to 1000 rows unless inducing points are asked for or
-        store_rows=False, else titsias (or sparse_kl). Above 2000 rows in memory sparse_kl, by
-        minibatches, and local are both fitted, if the likelihood is for both, and the better one
-        stays, or an average, as in `GPClassifier`. sparse_kl for streams.
+        store_rows=False, else titsias (or sparse_kl). Above 2000 rows in memory, sparse_kl (with
+        minibatches) and local are both fitted if both can use the likelihood, and the better one is
+        kept, or an average, as in `GPClassifier`. For streams sparse_kl.
     method_options : dict or None, default None
         {"bound": "tight"} for "titsias", "svi" and "sparse_kl": a bound closer to the evidence
         (docs/choosing-a-method.md).
     noise : float or None, default None
-        The noise variance to start from, in the units of y²; None: a tenth of the variance of y.
+        Noise variance at the start, in the units of y²; None: a tenth of the variance of y.
     learn_noise : bool, default True
-        Whether the noise variance, or the parameters of another likelihood, move.
+        Whether the noise variance, or the parameters of another likelihood, are learned.
     standardize : bool, default True
-        Bring every input, and y where its unit is free, to mean 0 and standard deviation 1 first.
-        Predictions and `log_evidence_` are in the user's units all the same; `kernel_` is in
-        standardised ones.
+        Shift and scale every input to mean 0 and standard deviation 1 first; also y, if the
+        likelihood allows any unit. Predictions and `log_evidence_` are still in the user's units;
+        `kernel_` is in standardised units.
 
     Attributes
     ----------
@@ -81,8 +80,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
     contest_, contest_gain_, combination_, kernel_, posterior_, log_evidence_,
     evidence_is_bound_, evidence_gradient_, n_iter_, converged_, history_, stored_rows_,
     n_features_in_, feature_names_in_, recipe_ : as in `GPClassifier`.
-    inducing_points_ : but for "local"
-    method_ : str, what "auto" chose
+    inducing_points_ : as in `GPClassifier`; not with method="local"
+    method_ : str, the method used
 
     Examples
     --------
@@ -172,8 +171,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
         sample_weight : array of shape (n_rows,), optional
             Multiplies each row's log likelihood; a weight of 2 equals the row given twice.
         exposure : array of shape (n_rows,), optional
-            For likelihood="poisson": for how long, or over how much, each row was counted. Its
-            rate is multiplied by it.
+            For likelihood="poisson": the time, area or number of people that each count refers to.
+                It multiplies the row's rate.
         """
         task = begin_fit(self, X, y)
 
@@ -198,7 +197,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     ) -> "GPRegressor":
         """Fit to rows that are read from disk, as `GPClassifier.fit_stream` does.
 
-        source, target, features, weight : as there.
+        source, target, features, weight : as in `GPClassifier.fit_stream`.
         exposure : name of the column with each row's exposure, as in `fit`.
         """
         if exposure is None:
@@ -236,15 +235,16 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):
         X, y, columns = self._checked(X, one_column(y), reset)
-        if y.dtype.kind not in "biufO":  # objects have become numbers by now, or an error
+        if y.dtype.kind not in "biufO":  # objects are numbers by now
             raise ValueError(
-                f"y holds {shown(y[0])} in row 0, which is no number. A regressor learns numbers: "
-                "turn dates and durations into days or seconds, and use GPClassifier for classes."
+                f"y holds {shown(y[0])} in row 0, which is not a number. A regressor learns "
+                "numbers: convert dates and durations to days or seconds, and use GPClassifier "
+                "for classes."
             )
         y = y.astype(np.float64)
         if np.max(np.abs(y)) > LARGEST_VALUE:
             raise ValueError(
-                f"y holds {y[np.argmax(np.abs(y))]:g}, too large to compute with: the limit is "
+                f"y holds {y[np.argmax(np.abs(y))]:g}, which is too large: the limit is "
                 f"{LARGEST_VALUE:g}. Rescale it."
             )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -264,20 +264,20 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def predict(
         self, X: Any, return_std: bool = False, return_cov: bool = False, exposure: Any = None
     ) -> Any:
-        """The mean of y at each row, and with `return_std` its standard deviation, noise included.
+        """Mean of y at each row; with `return_std` also its standard deviation, noise included.
 
-        exposure : one number for each row that its rate is multiplied by, as in `fit`; None: 1.
+        exposure : for each row the number that multiplies its rate, as in `fit`; None: 1.
 
-        With `return_cov` the covariance of y between rows, of shape (N, N), noise on its diagonal;
-        for Gaussian noise. `predict_latent` gives mean and variance, or covariance, of the function
-        without the noise.
+        With `return_cov`, for Gaussian noise, also the covariance of y between rows, of shape (N,
+        N), with the noise on its diagonal. `predict_latent` gives mean and variance, or
+        covariance, of the function without the noise.
         """
         check_is_fitted(self)
         if is_dask(X):
             raise TypeError(NOT_ON_CLUSTERS)
         if return_cov:
             if return_std or exposure is not None:
-                raise ValueError("ask for return_cov without return_std and exposure.")
+                raise ValueError("return_cov cannot be combined with return_std or exposure.")
             return self._predicted_together(X)
         if exposure is None:
             of_rows = partial(prediction.moments, self._likelihood)
@@ -291,8 +291,8 @@ class GPRegressor(RegressorMixin, GPEstimator):
         if not isinstance(self._likelihood, Gaussian):
             raise ValueError(
                 f"return_cov is for Gaussian noise, and the likelihood is {self._likelihood!r}. "
-                "predict_latent(X, return_cov=True) gives the covariance of the latent function, "
-                "sample_y joint samples of y."
+                "predict_latent(X, return_cov=True) gives the covariance of the latent function; "
+                "sample_y draws joint samples of y."
             )
         mean, covariance = self.predict_latent(X, return_cov=True)
         covariance[np.diag_indices(len(covariance))] += self.noise_
@@ -303,7 +303,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     ) -> Float[np.ndarray, "N n"]:
         """Samples of y at all rows together, noise included, of shape (N, n_samples).
 
-        `sample_latent` is without the noise.
+        `sample_latent` samples the latent function, without noise.
         """
         random, f = self._samples(X, n_samples, random_state)
         y = np.stack([np.asarray(self._likelihood.sampled(random, one)) for one in f], axis=1)
@@ -312,7 +312,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def predict_quantiles(
         self, X: Any, levels: Any = (0.025, 0.5, 0.975), exposure: Any = None
     ) -> Any:
-        """The values that y stays below with these probabilities: a column for each level."""
+        """Quantiles of y at each row: one column for each level."""
         levels = np.asarray(levels, np.float64)
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"levels must be probabilities between 0 and 1, got {levels}.")
@@ -331,9 +331,10 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def predict_interval(
         self, X: Any, coverage: Any = 0.95, exposure: Any = None
     ) -> Float[np.ndarray, "N 2"]:
-        """Lower and upper end of the interval that holds y with this probability.
+        """Lower and upper end of the interval that contains y with this probability.
 
-        As much probability is below it as above, but for counts, whose ends are whole numbers.
+        Equal probability lies below and above it; for counts, whose ends are whole numbers,
+        approximately.
         """
         number("coverage", coverage, positive=True)
         if coverage >= 1:
@@ -342,25 +343,27 @@ class GPRegressor(RegressorMixin, GPEstimator):
         return self.predict_quantiles(X, ends, exposure)
 
     def predict_log_density(self, X: Any, y: Any, exposure: Any = None) -> Float[np.ndarray, " N"]:
-        """Log p(y_n | x_n) at new rows, noise included: of counts the log probability.
+        """Log density of y at new rows, log p(y_n | x_n), noise included; for counts the log
+        probability.
 
-        Its mean is the score by which likelihoods compare. Where X has a gap that is new to the
-        model, of the Gaussian belief about f with the moments of its average.
+        Its mean is the score to compare likelihoods by. If a row has a gap in a column without
+        gaps at `fit`, f is taken as Gaussian with the moments of the average over stand-in values.
         """
         standardised, latent = self._at_targets(X, y, exposure)
         found = prediction.log_density_of(self._likelihood, standardised, *latent)
         return found - np.log(self._target_scale)
 
     def pit(self, X: Any, y: Any, exposure: Any = None) -> Float[np.ndarray, "N 2"]:
-        """The rank of each y in its predicted distribution: P(Y < y) and P(Y ≤ y), two columns.
+        """Rank of each y in its predicted distribution: P(Y < y) and P(Y ≤ y), two columns.
 
-        Equal where y is continuous. If predictions are right they are uniform between 0 and 1.
+        Both are equal if y is continuous. If predictions are calibrated, they are uniform between 0
+        and 1 (probability integral transform).
         """
         seen = self._seen(X, y, exposure)
         return np.column_stack([seen.below, seen.up_to])
 
     def _latent(self, X: Any, exposure: Any = None) -> exposed.Latent:
-        """Moments of f at each row, in the fit's units; of f + log e."""
+        """Moments of f (with exposure of f + log e) at each row, in the fit's units."""
         mean, variance = self._predicted(prediction.marginals, new_gaps.mixture_moments, X)
         if exposure is None:
             return mean, variance
@@ -368,7 +371,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         return exposed.shifted((mean, variance), exposed.checked(exposure, mean.shape[1]))
 
     def _seen(self, X: Any, y: Any, exposure: Any = None) -> Seen:
-        """All that scores are made of, in the units of y."""
+        """Everything that scores need, in the units of y."""
         standardised, latent = self._at_targets(X, y, exposure)
         seen = prediction.seen_in_numbers(self._likelihood, standardised, *latent)
         return seen._replace(
@@ -380,15 +383,15 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def _at_targets(
         self, X: Any, y: Any, exposure: Any
     ) -> tuple[Float[np.ndarray, " N"], exposed.Latent]:
-        """The numbers y and the moments of f at new rows, in the fit's units."""
+        """Targets and moments of f at new rows, in the fit's units."""
         check_is_fitted(self)
         y, latent = self._numbers(y), self._latent(X, exposure)
         if len(y) != latent[0].shape[1]:
-            raise ValueError(f"X has {latent[0].shape[1]} rows, and y {len(y)} numbers.")
+            raise ValueError(f"X has {latent[0].shape[1]} rows, but y has {len(y)} numbers.")
         return (y - self._target_mean) / self._target_scale, latent
 
     def _with_doubt(self, X: Any, width: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The mean of y; and what it is where f is so many deviations lower, or higher."""
+        """The mean of y, and its value if f is this many standard deviations lower or higher."""
         mean, variance = self._latent(X)
         away, nothing = width * np.sqrt(variance), np.zeros_like(variance)
         middle, low, high = (
@@ -399,7 +402,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
         return middle, low, high
 
     def _numbers(self, y: Any) -> Float[np.ndarray, " N"]:
-        """Targets of new rows, that the likelihood knows."""
+        """Targets of new rows, checked and encoded by the likelihood."""
         values = check_array(one_column(y), ensure_2d=False, dtype=np.float64, input_name="y")
         return self._likelihood.encoded(values)
 

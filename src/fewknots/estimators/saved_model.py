@@ -1,9 +1,9 @@
-"""What of a fitted estimator goes into a model file, and the estimator again.
+"""Writing a fitted estimator to a model file, and reading it back.
 
-The header says: estimator and its arguments, kernel, likelihood, classes, feature names, training
-summary (files/header_values.py says how those are written). Arrays are checked for dtype and shape
-before use, and every failure is a `ModelFileError` that says what is wrong: loading never runs
-anything that a file brings along.
+The header contains: estimator and its arguments, kernel, likelihood, classes, feature names,
+training summary (written as described in files/header_values.py). Arrays are checked for dtype and
+shape before use, and every failure is a `ModelFileError` that says what is wrong. Loading never
+runs code from a file.
 """
 
 from functools import partial
@@ -52,12 +52,12 @@ _HELD_BY_POINTS = (GaussianPosterior, MixturePosterior, CoupledPosterior)
 _POSTERIORS = {cls.__name__: cls for cls in (*_HELD_BY_POINTS, LocalPosterior)}
 _HISTORY = {"iteration": np.int64, "seconds": np.float64, "bound": np.float64}
 _HISTORY_OF_SOME = {"held_out_nlp": np.float64}
-# Folders are of the machine that trained the model: fitting it again must not write there.
+# Folders belong to the machine that trained the model: a new fit must not write there.
 _NOT_OF_THE_MODEL = ("checkpoint", "resume")
 
 
 def loadable(*classes: "type[GPEstimator]") -> None:
-    """Say which estimators a file may hold; one of another name is refused."""
+    """Register the estimators that a file may contain; any other name is refused."""
     _ESTIMATORS.update((cls.__name__, cls) for cls in classes)
 
 
@@ -68,7 +68,9 @@ def save(estimator: "GPEstimator", path: str | PathLike[str]) -> None:
 
 
 def classes_of(estimator: "GPEstimator") -> KnownClasses:
-    """Fewknots' classes and those of the estimator, which `load` will be given, too."""
+    """The classes that may appear in the file: those of fewknots and those the user must give to
+    `load`.
+    """
     kernels = classes_in(estimator.kernel) | classes_in(estimator.kernel_)
     try:
         return known_classes(kernels, {type(estimator._likelihood)})
@@ -77,7 +79,7 @@ def classes_of(estimator: "GPEstimator") -> KnownClasses:
 
 
 def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arrays]:
-    """What of a fitted estimator goes into a file."""
+    """Header and arrays of a fitted estimator."""
     standardiser = estimator._standardiser
     arrays = {f"posterior.{k}": v for k, v in estimator.posterior_.arrays().items()}
     arrays |= {"standardiser.mean": standardiser.mean, "standardiser.scale": standardiser.scale}
@@ -113,7 +115,7 @@ def contents(estimator: "GPEstimator") -> tuple[container.Header, container.Arra
 def restored(
     header: container.Header, arrays: container.Arrays, known: KnownClasses
 ) -> "GPEstimator":
-    """The estimator that header and arrays hold, nothing of them taken on trust."""
+    """The estimator from header and arrays, all of which are checked."""
     cls = named("estimator", header["estimator"], _ESTIMATORS)
     estimator = cls(**_of_the_model(decode_arguments(header["arguments"], known)))
     if estimator.device not in DEVICES:
@@ -136,7 +138,7 @@ def restored(
     training = header["training"]
     method = value_of(training, "method", str)
     named("method", method, fitted_methods(cls._learns))
-    members = header.get("combination")  # not in files from before there were any
+    members = header.get("combination")  # older files do not have it
     dtype = arrays["posterior.points" if members is None else "posterior.0.points"].dtype
     if dtype not in (np.float32, np.float64):
         raise ModelFileError(f"the posterior's dtype is {dtype}, not a float32 or float64.")
@@ -175,7 +177,7 @@ def restored(
 
 
 def _restored_columns(header: container.Header, n_features: int) -> InputColumns | None:
-    """The columns of the table that the features were made of; None in files of older versions."""
+    """The table's columns that the features were made from; None in files of older versions."""
     if header.get("columns") is None:
         return None
     columns = InputColumns.from_header(value_of(header, "columns", dict))
@@ -188,24 +190,24 @@ def _restored_history(arrays: container.Arrays) -> dict[str, np.ndarray]:
     length = (arrays["history.bound"].size,)
     some = {k: d for k, d in _HISTORY_OF_SOME.items() if f"history.{k}" in arrays}
     return {
-        # before the first score there is none
+        # None before the first score
         k: checked_array(arrays, f"history.{k}", d, length, complete=k not in _HISTORY_OF_SOME)
         for k, d in (_HISTORY | some).items()
     }
 
 
 def _kind(posterior: Posterior) -> dict[str, Any]:
-    """What is needed of a posterior besides kernel and arrays."""
+    """What describes a posterior besides kernel and arrays."""
     settings: dict[str, Any] | None = None
     if isinstance(posterior, LocalPosterior):
         settings = dict(posterior.settings())
-        if posterior.likelihood.targets == "numbers":  # noise of its own, also in a combination
+        if posterior.likelihood.targets == "numbers":  # it has its own noise, also in a combination
             settings["likelihood"] = encode_likelihood(posterior.likelihood)
     return {"posterior": type(posterior).__name__, "local": settings}
 
 
 def _combination_header(estimator: "GPEstimator") -> list[dict[str, Any]] | None:
-    """The members of a combination; their arrays are named after their numbers."""
+    """The members of a combination; the names of their arrays start with their numbers."""
     posterior = estimator.posterior_
     if not isinstance(posterior, CombinedPosterior):
         return None
@@ -228,7 +230,7 @@ def _restore_posterior(
     dtype = points.dtype
     if cls is LocalPosterior:
         return _restore_local(header, arrays, kernel, likelihood, known)
-    if header["format"] == 1:  # which knew one latent function, and no axis for it
+    if header["format"] == 1:  # format 1 had one latent function, without an axis
         axes = {"projection": 0, "mean": 0, "means": 1, "shrink": 0}
         arrays = arrays | {
             name: np.expand_dims(arrays[name], axis)
@@ -294,8 +296,8 @@ def _restore_local(
     name, allowed = label_name(likelihood), (-1, 1) if L == 1 else range(L)
     labels = checked_array(arrays, f"posterior.{name}", label_dtype(likelihood, dtype), (n_rows,))
     if name != "numbers" and not np.isin(labels, list(allowed)).all():
-        raise ModelFileError(f"array 'posterior.{name}' holds other numbers than those of classes.")
-    n_slots = settings.get("n_slots", 1)  # of a file from before there were slots
+        raise ModelFileError(f"array 'posterior.{name}' has values that are not codes of classes.")
+    n_slots = settings.get("n_slots", 1)  # older files have no slots
     if not isinstance(n_slots, int) or not 1 <= n_slots <= L:
         raise ModelFileError(f"n_slots is {n_slots!r}, not a number of classes.")
     n_neighbors = settings["n_neighbors"]
@@ -316,9 +318,9 @@ def _restore_local(
 
 
 def contest_header(estimator: Any) -> dict[str, Any] | None:
-    """How the methods compared that competed, as JSON; None if none did.
+    """The scores of compared methods, as JSON; None if there was no comparison.
 
-    An infinite NLP, of a method that could not be fitted, is None too.
+    An infinite NLP (of a method that could not be fitted) is written as None, too.
     """
     if not hasattr(estimator, "contest_"):
         return None
@@ -327,7 +329,7 @@ def contest_header(estimator: Any) -> dict[str, Any] | None:
 
 
 def _restored_contest(told: Any) -> tuple[dict[str, float] | None, dict[str, Any] | None]:
-    """Read what `contest_header` wrote, trusting none of it."""
+    """Read and check what `contest_header` wrote."""
     if told is None:
         return None, None
     nlp, gain = value_of(told, "nlp", dict), told["gain"]

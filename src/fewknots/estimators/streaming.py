@@ -1,4 +1,4 @@
-"""Rows that are not in memory, or not yet there: fitting to them, predicting for them."""
+"""Fitting to rows that arrive later (`partial_fit`), and predictions for rows in files."""
 
 from contextlib import ExitStack
 from os import PathLike
@@ -24,18 +24,19 @@ Streaming = TypeVar("Streaming", bound="StreamingFits")
 
 
 class StreamingFits(GPEstimator):
-    """What GPClassifier can do with rows that are not at hand all at once."""
+    """Methods of GPClassifier for rows that do not come all at once."""
 
     def partial_fit(
         self: Streaming, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Streaming:
-        """Learn from more rows, each taken to be new.
+        """Learn from more rows, which must be new ones.
 
-        The first call fits to its rows; it needs `classes`, all labels there will ever be, and
-        should see enough rows to learn kernel and inducing points from. Every later call lets its
-        rows inform the posterior of all rows before, and moves neither; with method="local" they
-        join the rows in which neighbours are looked for. After `fit`, or `load`, every call is a
-        later one. (To learn everything again from where it stands: `warm_start`.)
+        The first call fits to its rows; it needs `classes`, all labels that will ever occur, and
+        should get enough rows to learn kernel and inducing points from. Every later call updates
+        the posterior with its rows and keeps kernel and inducing points; with method="local" it
+        adds the rows to those among which neighbours are found. After `fit` or `load` every call
+        is an update. (To learn everything again, starting from the current model, use
+        `warm_start`.)
         """
         if is_dask(X):
             raise TypeError(
@@ -45,24 +46,27 @@ class StreamingFits(GPEstimator):
             )
         if not hasattr(self, "posterior_"):
             if classes is None:
-                raise ValueError("the first call of partial_fit needs classes, all the labels.")
+                raise ValueError(
+                    "the first call of partial_fit needs the argument classes, with all labels "
+                    "that will occur."
+                )
             first = (X, y, sample_weight)
             return self._all_or_nothing(lambda context: self._fit(*first, context, classes))
         check_same_classes(classes, self.classes_)
         if isinstance(self.posterior_, MixturePosterior):
             raise ValueError(
-                "partial_fit continues a Gaussian posterior, which method_options="
-                "{'predictor': 'monte_carlo'} does not give."
+                "partial_fit continues a Gaussian posterior, and that of "
+                "method_options={'predictor': 'monte_carlo'} is not one."
             )
         if isinstance(self.posterior_, CoupledPosterior):
             raise ValueError(
-                "partial_fit continues a posterior that is independent between classes, which "
-                "method='laplace' does not give. Use method='sparse_kl' or 'full_kl'."
+                "partial_fit continues a posterior that is independent between classes, and that "
+                "of method='laplace' is not. Use method='sparse_kl' or 'full_kl'."
             )
         if self._likelihood.largest_leads:
             raise ValueError(
-                "partial_fit of more than two classes continues a softmax, which "
-                "likelihood='probit' is not. Use method='sparse_kl' or 'full_kl'."
+                "partial_fit of more than two classes needs likelihood='softmax', but this model "
+                "has 'probit'. Use method='sparse_kl' or 'full_kl'."
             )
         return self._all_or_nothing(lambda context: self._update(X, y, sample_weight, context))
 
@@ -76,11 +80,11 @@ class StreamingFits(GPEstimator):
     ) -> int:
         """Write the probabilities of the rows of `source` to the Parquet file `destination`.
 
-        Reads and writes a block of rows at a time; the file appears when it is complete. Its
-        columns: those of the source that `keep` names, "p_" and the label for each class, and
-        "prediction", the most probable label. Returns the number of rows.
+        Reads and writes one block of rows at a time; the file appears when it is complete. Its
+        columns are those of the source that `keep` names, one for each class ("p_" and the label),
+        and "prediction", the most probable label. Returns the number of rows.
 
-        source : as in `fit_stream`; a table needs the columns that the model was fitted to.
+        source : as in `fit_stream`; a table must have the columns that the model was fitted to.
         """
         import pyarrow.parquet as pq
 
@@ -111,7 +115,7 @@ class StreamingFits(GPEstimator):
             raise ValueError(
                 "this model was fitted to a table with text, categories or dates, and "
                 "predict_stream reads columns of numbers. Read the file in pieces, as pyarrow's "
-                "ParquetFile.iter_batches does, and call predict_proba with each."
+                "ParquetFile.iter_batches does, and call predict_proba with each piece."
             )
 
     def _scored(self, block: Block):
@@ -133,7 +137,7 @@ class StreamingFits(GPEstimator):
             columns[f"p_{label}"] = pa.array(np.exp(column))
         try:
             labels = pa.array(self.classes_)
-        except pa.ArrowNotImplementedError:  # dates by the year or the hour
+        except pa.ArrowNotImplementedError:  # dates become text, counted in years or hours
             labels = pa.array(self.classes_.astype(str))
         columns["prediction"] = labels.take(pa.array(np.argmax(log_p, axis=0)))
         return pa.table(columns)

@@ -52,7 +52,9 @@ class Surface(NamedTuple):
 
     @property
     def certainty(self) -> Float[np.ndarray, "G G"]:
-        """Of the most probable of several classes: 0 if all are equally probable, 1 if it is 1."""
+        """Certainty of the most probable class: 0 if all are equally probable, 1 if its
+        probability is 1.
+        """
         even = 1.0 / self.probability.shape[-1]
         return (self.probability.max(axis=-1) - even) / (1.0 - even)
 

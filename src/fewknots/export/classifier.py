@@ -89,12 +89,13 @@ def write(
     """Write the graph of a fitted classifier to `path`, atomically."""
     if not classifier._method.exports_to_onnx:
         raise ValueError(
-            f"method={classifier.method_!r} looks up neighbours among its rows, which is no ONNX "
-            "graph. Export a fit by method='sparse_kl', or serve this one with fewknots."
+            f"method={classifier.method_!r} looks up neighbours among its rows, which an ONNX "
+            "graph cannot do. Export a fit with method='sparse_kl', or serve this one with "
+            "fewknots."
         )
     if not isinstance(classifier._likelihood, Bernoulli | MultinomialProbit | Softmax):
         raise TypeError(
-            f"ONNX graphs are for the links probit, logit and softmax, not for "
+            "ONNX graphs are for the links probit, logit and softmax, not for "
             f"{type(classifier._likelihood).__name__}. Serve this model with fewknots."
         )
     mixture = isinstance(classifier.posterior_, MixturePosterior)

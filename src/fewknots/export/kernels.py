@@ -29,10 +29,10 @@ class Inputs(NamedTuple):
     """Rows and points, standardised, in float64."""
 
     X: Tensor  # N×D
-    Z: Tensor  # M×D, minus their mean: so float32 loses no digits if they are far from zero
+    Z: Tensor  # M×D, minus their mean, so that float32 is accurate far from zero
     centre: Float[np.ndarray, "1 D"]  # their mean
     shape: tuple[int, int]  # of Z
-    exact: bool  # whether squared distances need all digits
+    exact: bool  # whether squared distances need full accuracy
 
     def points(self) -> Tensor:
         """The points, not centred."""

@@ -1,14 +1,13 @@
 r"""`images.Scattering` as ONNX operations: Fourier transforms as products with small matrices.
 
-The formulas are those of images/coefficients.py. A convolution there is a transform, a product and
-the way back. Along one axis a transform is a matrix F_kn = e^{-2πikn/P}, and
+The formulas are those of images/coefficients.py. A convolution is a transform, a product and an
+inverse transform. Along one axis a transform is a matrix F_kn = e^{-2πikn/P}, and
 
     x̂ = (F R_H) x (F R_W)ᵀ,      (x ⋆ ψ)(2ʲm) = Σ_k G_mk x̂_k ψ̂_k,   G_mk = e^{2πik 2ʲm/P} / P,
 
-where R continues an image by its mirror image. So every pixel that is dropped is never computed,
-and the results are those of a fast transform to the last digits. ONNX has no complex numbers here:
-a pair stands for one. Arithmetic is in float64; only the components are stored in the dtype asked
-for.
+where R continues an image by its mirror image. So dropped pixels are never computed, and the
+results agree with those of a fast transform up to rounding. A complex number is a pair of real
+ones. Arithmetic is in float64; only the components are stored in the requested dtype.
 """
 
 from typing import NamedTuple
@@ -29,7 +28,7 @@ class Pair(NamedTuple):
 
 
 def scattered(scattering: Scattering, graph: Graph, rows: str, dtype: np.dtype) -> Tensor:
-    """The input "X", images as flat rows, and what the transformer makes of them, in float64."""
+    """The input "X", images as flat rows, and the transformer's output for them, in float64."""
     height, width, channels = scattering.image_shape_
     X = graph.input("X", dtype, rows, scattering.n_features_in_).cast(np.float64)
     images = _reshaped(X, -1, height, width, channels)
@@ -119,5 +118,5 @@ def _product(matrix: Float[np.ndarray, "p q"], x: Tensor) -> Tensor:
 
 
 def _reshaped(x: Tensor, *shape: int) -> Tensor:
-    """Another shape; 0 leaves an axis as it is, -1 is what remains."""
+    """Reshape; 0 keeps an axis, -1 is the rest."""
     return x.graph.apply("Reshape", x, x.graph.array(shape, np.int64))

@@ -4,8 +4,9 @@ The integral is equation (2) of `numerics/gumbel.py`, over one number s:
 
     p_c = ∫ F_c' Π_{j≠c} F_j ds,     F_c the distribution function of f_c + Gumbel noise.
 
-There F comes out of loops that end when a row is done. A graph wants a few large products, so here
-F is a Fourier series. Gaussian and noise are independent, so at a frequency ω the density F' has
+There F is computed in loops that end when a row is done. A graph should have a few large products,
+so here F is a Fourier series. Gaussian and noise are independent, so at a frequency ω the density
+F' has
 
     E[e^{iω(f + noise)}] = e^{iωm - vω²/2} Γ(1 - iω),
 
@@ -14,7 +15,7 @@ for any v, also 0. Over a period of 2W that begins at s₀ - W, with ω_k = πk/
     2W F'(s) = 1 + 2 Σ_k A_k cos(θ_k),              A_k = e^{-vω_k²/2} |Γ(1 - iω_k)|,
     F(s)     = (s - s₀ + W)/2W - Σ_k A_k (sin(θ_k) - sin(θ'_k))/(πk),
 
-    θ_k = ω_k(m - s) + arg Γ(1 - iω_k),    θ'_k the same where the period begins.
+    θ_k = ω_k(m - s) + arg Γ(1 - iω_k),    θ'_k the same at the start of the period.
 
 At s = s₀ + iW/S the sines and cosines of ω_k(s - s₀) = πki/S are the same for all rows, whatever
 their W: F and F' are products of N×C×2K numbers A cos(θ), A sin(θ) at s₀ with two 2K×S matrices.
@@ -27,13 +28,14 @@ All lengths follow from one number, the error e^{-E}. It remains of
     the series beyond ω, vω²/2 + πω/2 = E                   (|Γ(1 - iω)| falls like e^{-πω/2})
     a sum over s at steps of π²/E, and more for large σ     (as in gumbel.py)
 
-Left of s₀ = max_c(m_c - reach σ_c) - below one F_c is zero. A class whose F is one already there
-has no chance, and a larger m_c, with the last of its tail at s₀, changes nothing. So all of each F'
-lies within s₀ ± W if W = reach σ + below + tail, with the largest σ of the row.
+Left of s₀ = max_c(m_c - reach σ_c) - below one F_c is zero. A class with F = 1 already there has
+probability zero, so its m_c may be raised until the end of its tail is at s₀. Then each F' lies
+within s₀ ± W if W = reach σ + below + tail, with the largest σ of the row.
 
-The numbers of frequencies and steps are those of the row that needs most. That is some 180 and 90,
-more if variances of one row are very different: at most 1024, enough for 0 beside 100 in float64.
-Beside larger ones small variances are made larger (`_least_sd`), which changes p by at most 1e-3.
+The numbers of frequencies and steps are those of the row that needs most: about 180 and 90, more
+if the variances of one row are very different, at most 1024, which is enough for variances 0 and
+100 in float64. For larger ones, small variances are increased (`_least_sd`), which changes p by at
+most 1e-3.
 """
 
 import math
@@ -46,13 +48,13 @@ from .graph import Tensor, cos, exp, horner, joined, log, sin, sqrt, square, whe
 # E for two dtypes of the results, to which log C is added: the errors of C functions add up.
 _NATS = {np.dtype(np.float64): 26.5, np.dtype(np.float32): 14.0}
 _MOST = 1024  # frequencies, and steps
-_STEP_PER_SD = 4.5  # times E: what π² is for σ = 0
+_STEP_PER_SD = 4.5  # step times E: π² for σ = 0
 _LEAST = 1e-30  # F below is rounding
 _PHASE_DEGREE = 30
 
 
 def expected_softmax(mean: Tensor, variance: Tensor, n_classes: int, dtype: np.dtype) -> Tensor:
-    """The N×C probabilities, right to 1e-10, or to 1e-5 if they are to be float32."""
+    """The N×C probabilities, accurate to 1e-10, or to 1e-5 if the result is float32."""
     E = _NATS[dtype] + math.log(n_classes)
     reach, below = math.sqrt(2.0 * E), math.log(E)
     sd = sqrt(variance)
@@ -75,13 +77,15 @@ def expected_softmax(mean: Tensor, variance: Tensor, n_classes: int, dtype: np.d
 
 
 def _tail(sd: Tensor, E: float) -> Tensor:
-    """How far above its mean f + noise can be."""
+    """The distance above its mean beyond which f + noise is negligible."""
     tilted = sd.minimum(math.sqrt(2.0 * E))
     return E + tilted * (sd - 0.5 * tilted)
 
 
 def _least_sd(W: Tensor, E: float) -> Tensor:
-    """The σ for which `_MOST` frequencies and steps are enough; 0 but for the widest rows."""
+    """The least σ for which `_MOST` frequencies and steps are enough; 0 except for the widest
+    rows.
+    """
     last = math.pi * _MOST / W
     squared = (2.0 * E - math.pi * last) / square(last)
     return sqrt(squared.maximum(0.0)).maximum((W * (E / _MOST) - math.pi**2) / _STEP_PER_SD)
@@ -100,7 +104,7 @@ def _waves(ahead: Tensor, variance: Tensor, frequency: Tensor, E: float) -> Tens
 
 
 def _phase(frequency: Tensor, largest: float) -> Tensor:
-    """The phase of Γ(1 - iω): what Stirling's formula leaves is a polynomial of ω/(3 + ω)."""
+    """The phase of Γ(1 - iω): Stirling's formula plus a polynomial of ω/(3 + ω)."""
 
     def stirling(x, log):
         return x * (0.5 * log(1.0 + x * x) - 1.0)
@@ -112,7 +116,7 @@ def _phase(frequency: Tensor, largest: float) -> Tensor:
 
     end = largest / (3.0 + largest)
     coefficients = np.polynomial.chebyshev.chebinterpolate(remainder, _PHASE_DEGREE)
-    w = frequency.minimum(largest)  # beyond, the size is nothing
+    w = frequency.minimum(largest)  # beyond, |Γ| is negligible
     t = w * (2.0 / end) / (w + 3.0) - 1.0
     fitted = horner(np.polynomial.chebyshev.cheb2poly(coefficients).tolist(), t)
     return -(fitted + stirling(w, log))
@@ -128,7 +132,7 @@ def _at_steps(waves: Tensor, k: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def most_of_any_row(wanted: Tensor, most: int = _MOST) -> Tensor:
-    """A whole number; rows with NaN ask for nothing."""
+    """The largest number that a row needs, ignoring rows with NaN."""
     wanted = wanted.minimum(float(most))
     known = where(wanted > 0.0, wanted, wanted.graph.number(0.0, wanted.dtype))
     return known.largest().maximum(1.0).applied("Ceil")

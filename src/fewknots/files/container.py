@@ -45,8 +45,8 @@ def write(path: str | os.PathLike[str], header: Header, arrays: Arrays) -> None:
     content = serialise_arrays(arrays, metadata={_KEY: json.dumps(sealed, allow_nan=False)})
     if int.from_bytes(content[:_LENGTH_BYTES], "little") > _LARGEST_HEADER:
         raise ValueError(
-            f"the arguments to be saved take more than {_LARGEST_HEADER >> 20} MiB as text, which "
-            "no model file holds. Give fewer inducing_points."
+            f"the arguments to be saved take more than {_LARGEST_HEADER >> 20} MiB as text, more "
+            "than a model file can contain. Pass fewer inducing_points."
         )
     _check_readable(path, content, header)
     with replacing(path) as temporary:
@@ -66,14 +66,15 @@ def _check_readable(path: str | os.PathLike[str], content: bytes, header: Header
     except ModelFileError:
         raise ValueError(
             f"the arguments to be saved have more than {_MOST_VALUES:,} values or "
-            f"{_MOST_PARTS:,} parts, which no model file holds. Give fewer inducing_points."
+            f"{_MOST_PARTS:,} parts, more than a model file can contain. Pass fewer "
+            "inducing_points."
         ) from None
     read, written = (
         json.dumps(part, sort_keys=True, ensure_ascii=False) for part in (sealed["header"], header)
     )
     if read != written:
         raise ValueError(
-            "a text to be saved, such as a column's name, is no valid text: it holds half a "
+            "a text to be saved, such as a column's name, is not a valid text: it contains half a "
             "character (a surrogate). Rename it."
         )
 

@@ -57,7 +57,7 @@ def encode_kernel(kernel: Kernel) -> dict[str, Any]:
     """A kernel as JSON: its class and its fields."""
     if (parts := _count_parts(kernel)) > _MOST_KERNEL_PARTS:
         raise ValueError(
-            f"a kernel of {parts} parts cannot be saved: {_MOST_KERNEL_PARTS} is the most."
+            f"a kernel of {parts} parts cannot be saved: at most {_MOST_KERNEL_PARTS} are possible."
         )
     values = kernel.get_params(deep=False)
     if kernel.columns is None:
@@ -91,8 +91,8 @@ def _with_names(what: str, own: Mapping[str, Any], others: Iterable[Any], base: 
             other = known[cls.__name__]
             raise ValueError(
                 f"fewknots has no {what} {cls.__qualname__} of {cls.__module__} but another one of "
-                f"that name, {other.__qualname__} of {other.__module__}. A file holds no more than "
-                f"a {what}'s name: rename your class."
+                f"that name, {other.__qualname__} of {other.__module__}. A file contains only the "
+                f"name of a {what}: rename your class."
             )
     return known
 

@@ -1,8 +1,8 @@
 r"""Weights for a combination of fits, learned on rows that none of them has seen.
 
-Greedy selection with replacement (Caruana, Niculescu-Mizil, Crew & Ksikes 2004): the fit whose
-addition to the average makes the held-out labels most probable is added, again and again, also one
-that is in it already. Ten additions give weights as fine as some thousand rows can tell. The first
+Greedy selection with replacement (Caruana, Niculescu-Mizil, Crew & Ksikes 2004): again and again,
+add the fit that makes the held-out labels most probable under the average; a fit can be added more
+than once. Ten additions give weights as fine as some thousand rows can determine. The first
 addition is the best single fit, to which the combination is compared.
 """
 
@@ -15,12 +15,13 @@ from ..combined import Latent, averaged
 from ..inference.method import Capabilities
 
 ADDITIONS = 10
-# Nats a row, at least, that a combination gains: it predicts as slowly as all members together.
+# Least gain of a combination in nats per row: its predictions cost as much as all members'
+# together.
 WORTHWHILE = 0.002
 
 
 class Combined(Capabilities):
-    """What an estimator has to know of a fit that is a combination with the local method."""
+    """What an estimator needs to know about a combination that includes the local method."""
 
     name = "combined"
     is_bound = False
@@ -29,7 +30,7 @@ class Combined(Capabilities):
 
     @property
     def weights(self) -> str:
-        """Which there may be, in the words of inference/method.py."""
+        """The weights that are allowed, in the terms of inference/method.py."""
         return "any"
 
 
@@ -38,8 +39,8 @@ def select(
 ) -> Float[np.ndarray, " K"]:
     """Weights of the fits, given their latent functions at the held-out rows.
 
-    log_prob : the log probability of each held-out label, times the row's weight. One fit alone
-        has weight 1 unless the combination gains WORTHWHILE over it.
+    log_prob : the log probability of each held-out label, times the row's weight. The best fit
+        gets weight 1 unless the combination is better by at least WORTHWHILE.
     """
 
     def score(counts: Float[np.ndarray, " K"]) -> float:

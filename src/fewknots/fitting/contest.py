@@ -1,20 +1,21 @@
-"""method="auto" for many rows: the paper's method and the local one compete for the fit.
+"""method="auto" for many rows: the paper's method and the local method are compared.
 
-Which of them predicts better is a matter of the data: fine structure wants neighbours, a smooth
-function of many inputs wants a global fit (docs/choosing-a-method.md has figures). So a tenth of
-the rows, at most 4096, is held out, both learn from the others, and the one under which the
-held-out labels are more probable stays, or a weighted average of both where that is better than
-either (combination.py). Held-out rows then join the local one's store; they inform the other one,
-its kernel and inducing points unmoved (more_rows.py), if rows are few, for else they hardly matter.
+Which of them predicts better depends on the data: fine structure needs neighbours, a smooth
+function of many inputs needs a global fit (docs/choosing-a-method.md has figures). So a tenth of
+the rows, at most 4096, is held out, and both methods learn from the others. The one that gives the
+held-out labels the higher probability is kept, or a weighted average of both if that is better
+than either (combination.py). Afterwards the held-out rows (the "judges") are learned from, too:
+the local method adds them to its rows; the posterior of the other is updated, with fixed kernel
+and inducing points (more_rows.py), if rows are few (otherwise they hardly matter).
 
-The local one goes first, and the other starts with the kernel it has learned. It is given up when
-it has had as much time and is still far behind, so that a clear case costs twice the time of the
-better method and not more.
+The local method is fitted first, and the other starts from the kernel that it has learned. The
+second fit is given up if it has taken as long as the first and is still far behind. So a clear
+case costs at most twice the time of the better method.
 
-With `max_time` each gets half of it, everything included. But a local method that has taken only a
-few steps by then says nothing about either: it is given as long as a hundred steps take. If too
-little is left after it for the other one even to begin, there is no contest, and it stays. Ctrl-C
-ends the contest with what there is by then.
+With `max_time` each gets half of it, everything included. But a comparison after only a few steps
+of the local method would mean nothing, so it gets as long as a hundred steps take. If too little
+time is left for the other to start, there is no comparison, and the local fit is kept. Ctrl-C ends
+the comparison with the results so far.
 """
 
 import time
@@ -45,39 +46,39 @@ from .more_rows import informed
 from .settings import FitSettings
 
 _HELD_OUT, _MOST_HELD_OUT = 0.1, 4096
-_WATCHED = 1000  # held-out rows by which the second fit is followed
-_FEW_ROWS = 20_000  # of which the global method is to see all
-_FAR_BEHIND = 1.1, 0.02  # an NLP of so many times the other's and so much more
+_WATCHED = 1000  # held-out rows on which the second fit is monitored
+_FEW_ROWS = 20_000  # rows up to this number: the global method learns from the judges, too
+_FAR_BEHIND = 1.1, 0.02  # far behind: NLP above factor · (the other's) + more
 _FAR_BEHIND_IN_NUMBERS = 0.1  # nats a row
-_ENOUGH_STEPS = 100  # of the local one, to judge it by
-_TO_START = 3.0  # seconds that a method needs before its first step, at least: it is compiled
-_LEAST_TIME = 1e-3  # seconds, for a competitor whose time is up before it begins
-_LAST_SCORES = 0.1  # of a competitor's time, for its score and for what follows
+_ENOUGH_STEPS = 100  # steps of the local method before it can be compared
+_TO_START = 3.0  # least seconds that a method needs before its first step, for compiling
+_LEAST_TIME = 1e-3  # seconds, for a competitor that starts after its time is up
+_LAST_SCORES = 0.1  # share of a competitor's time for its score and what follows
 
 
 class Outcome(NamedTuple):
-    """One competitor at the end of its fit."""
+    """The result of one competitor."""
 
     method: str
     model: FittedModel | None  # None: it could not be fitted
-    latent: Latent | None  # at the judges' rows; None: there was no time for a score
+    latent: Latent | None  # at the judges (held-out rows); None: no time for a score
     nlp_of_rows: Float[np.ndarray, " n"] | None
     seconds: float
-    seconds_to_start: float  # until its first moment: most of it is compiling
-    stopped: bool  # by the user
-    abandoned: bool  # before it had a result
+    seconds_to_start: float  # seconds until its first progress report, mostly compiling
+    stopped: bool  # stopped by the user
+    abandoned: bool  # given up before it had a result
     said: list[warnings.WarningMessage]
 
     @property
     def nlp(self) -> float:
-        """The mean over the judges; infinite without a score."""
+        """Mean over the judges; infinite without a score."""
         return np.inf if self.nlp_of_rows is None else float(np.mean(self.nlp_of_rows))
 
 
 def held_out(
     codes: Int[np.ndarray, " N"] | Float[np.ndarray, " N"], random_state: Any
 ) -> Int[np.ndarray, " n"]:
-    """Rows to judge by: the same share of each class, and never all rows of one."""
+    """The held-out rows: the same share of each class, and never all rows of a class."""
     rng = check_random_state(random_state)
     share = min(_HELD_OUT, _MOST_HELD_OUT / len(codes))
     if codes.dtype.kind == "f":  # numbers
@@ -100,7 +101,7 @@ class Contest:
         context: FitContext,
     ):
         self.fit, self.rows, self.context = fit, rows, context
-        # named once, for the kernel of either
+        # column names become numbers once, for both kernels
         self.settings = settings
         if not settings.chooses_kernel:
             kernel = as_kernel(settings.kernel, rows.feature_names)
@@ -114,7 +115,7 @@ class Contest:
         self.limit, self.interruption = context.limit, context.interruption
 
     def winner(self) -> FittedModel:
-        """The better one; its `contest` has the score of each that was scored."""
+        """The better fit; its `contest` has the scores of all that were scored."""
         half = None if self.limit is None else TimeLimit(0.5 * self.limit.left())
         local = self._compete("local", half, _Follow(self, half, None))
         is_usable = local.model is not None
@@ -141,7 +142,7 @@ class Contest:
         return self._crowned(best, worse)
 
     def _compete(self, method: str, limit: TimeLimit | None, callback: "_Follow") -> Outcome:
-        """One fit; the second starts with the kernel that the first has learned."""
+        """Fit one competitor; the second starts from the kernel that the first has learned."""
         max_time = None if limit is None else max(limit.seconds, _LEAST_TIME)
         settings = replace(self._settings_of(method), max_time=max_time, callback=callback)
         context = FitContext(limit, self.interruption, self._task)
@@ -153,7 +154,7 @@ class Contest:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:
-                # until its first report it can be abandoned, and the rival is the result
+                # before its first report it can be abandoned; the rival is then the result
                 with nullcontext() if known is None else self.interruption.abandonable(self.limit):
                     model = self.fit(settings, self.learned, context, kernel=kernel)
                 if self._is_time_to_score(callback):
@@ -176,11 +177,11 @@ class Contest:
         return self.interruption.seen or (self.limit is not None and self.limit.is_over())
 
     def _settings_of(self, method: str) -> FitSettings:
-        folder = self.settings.checkpoint  # to each its own
+        folder = self.settings.checkpoint  # the jitter is each method's own
         return replace(
             self.settings,
             method=method,
-            class_weight=None,  # it is in the weights
+            class_weight=None,  # class weights are already in the row weights
             checkpoint=None if folder is None else Path(folder) / method,
         )
 
@@ -189,14 +190,14 @@ class Contest:
         return task is not None and task(self.shown(progress))
 
     def shown(self, progress: Progress) -> Progress:
-        """A moment with the model that the user's callbacks see."""
+        """A progress report with the model that the user's callbacks get."""
         model = progress.model
         if model is None:
             return progress
         return progress._replace(model=lambda: self.context.show(model()))
 
     def _is_time_to_score(self, of: "_Follow") -> bool:
-        """And, for the first, to begin another one: else there is no need for a score."""
+        """Whether there is time for a score (for the first competitor: and for another fit)."""
         if self.interruption.seen:
             return False
         needed = max(_TO_START, of.seconds_to_start) if of.rival is None else 0.0
@@ -207,7 +208,7 @@ class Contest:
         return prediction.marginals(model.posterior, model.standardiser, self.X_judges[:most])
 
     def nlp_of_rows(self, model: FittedModel, latent: Latent) -> Float[np.ndarray, " n"]:
-        """Each judge's negative log probability, times its share of the weight."""
+        """Negative log probability of each judge, times its share of the weight."""
         some = slice(latent[0].shape[1])
         codes = self.codes[some]
         if model.likelihood.targets == "numbers":
@@ -220,7 +221,7 @@ class Contest:
         return -log_p * (self.weights[some] / mean if mean > 0 else 0.0)
 
     def _weights(self, *outcomes: Outcome) -> Float[np.ndarray, " K"]:
-        """Of a combination; all on the first, the best, if that is as good."""
+        """Weights of a combination; all weight on the first (the best) if that is as good."""
         model = outcomes[0].model
         assert model is not None
         members = [outcome.latent for outcome in outcomes if outcome.latent is not None]
@@ -229,7 +230,9 @@ class Contest:
     def _combined(
         self, best: Outcome, worse: Outcome, weights: Float[np.ndarray, " K"]
     ) -> FittedModel:
-        """Both, averaged; the heavier one first, which gives its kernel and its evidence."""
+        """The average of both; the first has the larger weight, and its kernel and evidence are
+        reported.
+        """
         assert best.model is not None
         assert best.latent is not None
         assert worse.latent is not None
@@ -247,7 +250,7 @@ class Contest:
             method=Combined.name,
             posterior=posterior,
             combination=combination,
-            likelihood=best.model.likelihood,  # with which it was weighed
+            likelihood=best.model.likelihood,  # the posterior that was scored
         )
         contest = {outcome.method: outcome.nlp for outcome in (best, worse, both)}
         made = replace(made.combined(members), likelihood=best.model.likelihood)
@@ -261,7 +264,7 @@ class Contest:
         return replace(model, contest=scores, contest_gain=_gain(best, worse))
 
     def _finished(self, outcome: Outcome) -> FittedModel:
-        """Its warnings are said, and it learns from the judges' rows, too."""
+        """Give the winner's warnings, and let it learn from the judges, too."""
         for warning in outcome.said:
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
@@ -275,9 +278,9 @@ class Contest:
         return model
 
     def _with_judges(self, model: FittedModel, best: Outcome) -> FittedModel:
-        """The judges join the store; their own log probability is what they add to the evidence.
+        """Add the judges to the local method's rows, and their log probability to its evidence.
 
-        Without a score they are taken to be as probable as the others.
+        Without a score they are assumed to be as probable as the other rows.
         """
         counted = self.weights > 0
         if not counted.any():
@@ -294,7 +297,7 @@ class Contest:
         return replace(model, posterior=posterior, evidence=evidence, stored_rows=stored)
 
     def _informed(self, model: FittedModel) -> FittedModel:
-        """The judges' rows are learned from, too; and the bound is that of all rows."""
+        """Update the posterior with the judges; the bound is then that of all rows."""
         if not (self.weights > 0).any() or self._is_over():
             return model
         encoded = model.encoded
@@ -303,7 +306,7 @@ class Contest:
         try:
             with self.interruption.abandonable(self.limit):
                 found = informed(model, judges, Rows(X, encoded(codes), weights))
-        except KeyboardInterrupt:  # of the clock, or of a user who wants what there is
+        except KeyboardInterrupt:  # by the clock, or by a user who wants the result so far
             if self.limit is None and not self.interruption.seen:
                 raise
             return model
@@ -313,7 +316,7 @@ class Contest:
 
 
 class _Follow:
-    """A competitor's callback: the user's, and a look at the clock and at the rival."""
+    """Callback of a competitor: calls the user's, and checks the clock and the rival's score."""
 
     def __init__(self, contest: Contest, limit: TimeLimit | None, rival: Outcome | None):
         self._contest, self._limit, self.rival = contest, limit, rival
@@ -345,7 +348,9 @@ class _Follow:
             limit.end = max(limit.end, whole.end - _LAST_SCORES * whole.seconds)
 
     def _allow_enough_steps(self, now: Progress) -> None:
-        """More than half of the time, if that is what the least useful number of steps takes."""
+        """Give it more than half of the time, if the least useful number of steps takes that
+        long.
+        """
         limit, whole, first = self._limit, self._contest.limit, self._first
         if limit is None or whole is None or first is None or now.iteration == first.iteration:
             return
@@ -359,7 +364,7 @@ class _Follow:
             return False
         self._looked = now.seconds
         factor, more = _FAR_BEHIND
-        if self._contest.settings.targets == "numbers":  # whose densities have no zero
+        if self._contest.settings.targets == "numbers":  # log densities have no zero
             factor, more = 1.0, _FAR_BEHIND_IN_NUMBERS
         model = now.model()
         latent = self._contest.latent(model, _WATCHED)
@@ -368,7 +373,7 @@ class _Follow:
 
 
 def _gain(best: Outcome, worse: Outcome | None) -> dict[str, Any] | None:
-    """By how much the winner is ahead on the judges' rows; None if the other has no score."""
+    """By how much the winner is better on the judges; None if the other has no score."""
     if worse is None or worse.nlp_of_rows is None or best.nlp_of_rows is None:
         return None
     return {

@@ -1,26 +1,27 @@
-r"""Where the lengthscales of the default kernel start: several are tried, the best is taken.
+r"""Initial lengthscales of the default kernel: several are tried, the best is taken.
 
-From lengthscales that are far too long a fit may end where nothing is explained: fine structure
-looks like noise there, and the evidence falls in every direction. So before a fit a few starts are
-compared on at most 512 rows, by the evidence of plain regression on the labels. That is no model of
-classes, but it sees structure as well, and costs a Cholesky factor.
+From lengthscales that are far too long, a fit may end in a local maximum that explains nothing:
+fine structure looks like noise. So before a fit a few starts are compared on at most 512 rows, by
+the evidence of Gaussian regression on the labels. This is not a model of classes, but it finds the
+same structure, and costs one Cholesky factor.
 
-Let T be the centred targets (N×C; of classes one column each), K the kernel, and noise of λ times
-its variance. With the scale of everything at its best value, eq. 2.30 of Rasmussen & Williams
-becomes, but for a constant,
+Let T be the centred targets (N×C, one column for each class), K the kernel matrix, and let the
+noise variance be λ times the kernel's. With the overall scale at its best value, eq. 2.30 of
+Rasmussen & Williams becomes, up to a constant,
 
     log p(T) = -½ N C log tr(Tᵀ (K + λI)⁻¹ T) - ½ C log |K + λI|.                                (1)
 
-λ → ∞ is the model in which the inputs say nothing. To this the lengthscales' prior is added, as
-training does it: it keeps a start from being chosen for what noise makes of a few rows.
+λ → ∞ is the model that ignores the inputs. The lengthscales' log prior is added, as in training: it
+prevents a start from being chosen because it fits the noise of a few rows.
 
 **The starts.** All lengthscales shorter by the same factor; or, with several inputs, only those of
-some inputs, the others three times as long: the inputs along which neighbours have like labels,
-and the pair of inputs in whose plane they have (a checkerboard does not show along either
-input). Alike are neighbours by the ratio of von Neumann (1941), the mean squared difference of
-neighbours' targets over twice their variance: 1 ± 1/√N if the inputs say nothing.
+some inputs shorter and the others three times as long. These inputs are those along which
+neighbours have similar labels, and the pair of inputs in whose plane they have (a checkerboard
+does not show along either input). Similarity is measured by the ratio of von Neumann (1941), the
+mean squared difference of neighbours' targets over twice their variance: 1 ± 1/√N if the inputs
+are irrelevant.
 
-Nothing here is random, so a run that is taken up again starts the same.
+Nothing here is random, so a resumed run has the same start.
 """
 
 from collections.abc import Iterator
@@ -44,41 +45,42 @@ from ..training.parameters import Constraints, constraints_of, log_prior
 _MOST_ROWS = 512
 _FEWEST_ROWS = 20
 _SHORTER = 0.5 ** np.arange(7)  # down to a 64th
-_FAR = 3.0  # times as long: inputs that a start leaves out
-_NOISE = (0.03, 0.3, 3.0)  # λ, times the kernel's mean variance
-_CLEARLY = 3.0  # standard deviations of von Neumann's ratio
+_FAR = 3.0  # factor for the lengthscales of inputs that a start leaves out
+_NOISE = (0.03, 0.3, 3.0)  # values of λ, times the kernel's mean variance
+_CLEARLY = 3.0  # in standard deviations of von Neumann's ratio
 _CLEARLY_OF_PAIRS = 4.5  # there are many pairs
 _MOST_INPUTS_FOR_PAIRS = 12
-_PATIENCE = 2  # starts in a row that are worse than an earlier one of their kind
-_WORTHWHILE = 3.0  # nats by which another start must be better than the usual one
+_PATIENCE = 2  # consecutive starts worse than an earlier one of their family: then stop
+_WORTHWHILE = 3.0  # nats by which another start must be better than the default one
 
 
 class Tried(NamedTuple):
-    """A start, and how well it explains the targets."""
+    """A start and its score."""
 
     kernel: Kernel
-    evidence: float  # eq. (1), less that of noise alone, and the logarithm of the prior
+    evidence: float  # eq. (1) minus its value for noise alone, plus the log prior
     noise: float  # the best λ, times the kernel's variance
 
 
 class Found(NamedTuple):
-    """The best start, and about how many numbers describe the functions that it sees.
+    """The best start and its effective number of degrees of freedom.
 
-    degrees : Σ e / (e + λ) over the eigenvalues e of K; 0 if that is the usual start.
+    degrees : Σ e / (e + λ) over the eigenvalues e of K; 0 for the default start.
     """
 
     kernel: Kernel
     degrees: float
 
 
-# Rows too large to be compared have no evidence, and the usual start stays: the fit says more.
+# Values too large to compute with have no evidence: keep the default start; the fit reports the
+# error.
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 @one_lapack_thread()
 def screened(known: Kernel, kernel: Kernel, rows: Rows, n_latent: int) -> Found:
-    """The start that explains the targets of some of the rows best.
+    """Choose the start with the best score on some of the rows.
 
     known : the kernel with its priors.
-    kernel : the usual start.
+    kernel : the default start.
     """
     counted = np.flatnonzero(rows.weights > 0)
     counted = counted[np.sort(some_rows(len(counted), _MOST_ROWS))]
@@ -113,7 +115,7 @@ def screened(known: Kernel, kernel: Kernel, rows: Rows, n_latent: int) -> Found:
 def _targets(
     y: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"], n_latent: int
 ) -> Float[np.ndarray, "N C"]:
-    """Of several classes one column each; centred."""
+    """The centred targets; one column for each of several classes."""
     columns = y[:, None].astype(np.float64)
     if n_latent > 1:
         columns = (columns == np.arange(n_latent)).astype(np.float64)
@@ -121,7 +123,7 @@ def _targets(
 
 
 def _regression(kernel: Kernel, X, weights, targets) -> Tried:
-    """Eq. (1) at the best λ; a row of weight w has noise λ/w."""
+    """Eq. (1) at the best λ; the noise of a row with weight w is λ/w."""
     n, n_targets = targets.shape
     K, T = _weighted(kernel, X, weights), np.sqrt(weights)[:, None] * targets
     variance = np.trace(K) / n
@@ -148,7 +150,7 @@ def _log_prior(kernel: Kernel, constraints: Constraints | None) -> float:
 
 
 def _weighted(kernel: Kernel, X, weights) -> Float[np.ndarray, "N N"]:
-    """The kernel's matrix times the roots of both rows' weights."""
+    """The kernel matrix, times the square roots of both rows' weights."""
     n, root = len(X), np.sqrt(weights)[:, None]
     with computing_in(np.dtype(np.float64)):
         K = np.asarray(_matrix(kernel, padded(X, rounded_up(n))))[:n, :n]
@@ -165,7 +167,7 @@ def _matrix(kernel, X):
     return kernel(X, X)
 
 
-# --- which starts are tried -----------------------------------------------------------------------
+# --- the starts to be tried -----------------------------------------------------------------------
 
 
 def _families(X, targets, usual) -> Iterator[Iterator[Any]]:
@@ -196,7 +198,7 @@ def _replaced(values, places, new):
 
 
 def _alike(X: Float[np.ndarray, "N d"], targets: Float[np.ndarray, "N C"]) -> float:
-    """By how many standard deviations neighbours are more alike than by chance."""
+    """By how many standard deviations neighbours' targets are more similar than by chance."""
     if X.shape[1] == 1:
         order = np.argsort(X[:, 0], kind="stable")
         here, there = order[:-1], order[1:]

@@ -1,7 +1,7 @@
-"""Training in steps on some of the rows, or in rounds over all of them, wherever they are.
+"""Preparing training by minibatches or in rounds, for rows in memory, in files or on a cluster.
 
-Both draw a seed, and from it a sample of the rows: kernel and inducing points set out from that.
-A checkpoint holds the seed, so that a run that is taken up again draws the same.
+Both draw a seed and with it a sample of the rows, from which kernel and inducing points start. A
+checkpoint contains the seed, so that a resumed run draws the same sample.
 """
 
 import json
@@ -37,12 +37,12 @@ from .plan import count_points
 from .settings import ROUNDS, FitSettings
 from .start import in_dtype, naturals_of, problem_of, start_of, starting_model, with_stored
 
-_SAMPLE_ROWS = 10_000  # at least, to see how the inputs spread and choose inducing points from
+_SAMPLE_ROWS = 10_000  # least rows of the sample for the inputs' spread and the inducing points
 _SAMPLE_PER_POINT = 20
-_SAMPLE_ITERATIONS = 200  # on the sample, before the first round
+_SAMPLE_ITERATIONS = 200  # iterations on the sample before the first round
 _MOST_HELD_OUT = 20_000
 _WIDE = np.dtype(np.float64)
-# What may change when a run is taken up again.
+# Arguments that may change when a run is resumed.
 _FREE_TO_CHANGE = frozenset(
     ("max_iter", "max_time", "checkpoint", "resume", "verbose", "callback", "warm_start")
 )
@@ -52,7 +52,7 @@ _FREE_TO_CHANGE = frozenset(
 
 
 def train_by_minibatches(job: Job) -> Trained:
-    """Some rows at a time."""
+    """Train with minibatches."""
     settings, table, plan = job.settings, job.table, job.fit_plan.plan
     assert plan is not None
     assert table.feed is not None
@@ -80,10 +80,10 @@ def train_by_minibatches(job: Job) -> Trained:
 
 
 def train_on_more_rows(job: Job) -> Trained:
-    """Let new rows inform the posterior; kernel and inducing points stay where they are.
+    """Update the posterior with new rows; kernel and inducing points stay fixed.
 
-    The posterior so far is the prior of the new rows (streaming variational Bayes, Broderick et al.
-    2013), so that rows in instalments count as they would together.
+    The posterior so far is the prior for the new rows (streaming variational Bayes, Broderick et
+    al. 2013), so that rows in several calls count as much as rows in one call.
     """
     plan, known = job.fit_plan.plan, job.warm
     assert plan is not None
@@ -93,7 +93,7 @@ def train_on_more_rows(job: Job) -> Trained:
     model = Model(known.kernel, known.posterior.points, job.encoding.likelihood)
     jitter = resolve_jitter(job.settings.jitter, dtype)
     rows = in_dtype(job.table.take(np.arange(job.table.n_rows)), dtype)
-    # what all earlier rows have added up to is in float64
+    # the sum over all earlier rows is in float64
     with computing_in(_WIDE), job.report() as reporter:
         q = naturals_of(known.kernel, known.posterior, jitter)
         rng, nothing = np.random.RandomState(0), Learned(False, False, False)
@@ -106,20 +106,20 @@ def train_on_more_rows(job: Job) -> Trained:
 
 
 def train_in_rounds(job: Job) -> Trained:
-    """All rows in every round, wherever they are, or a part of them.
+    """Train in rounds, each over all rows or over a random part of them.
 
-    A sample of the rows is fitted first, in this process and in full batch: kernel and inducing
-    points are then nearly right before the first round. The same sample stands for all rows between
-    rounds (training/surrogate.py), which leaves tens of them instead of hundreds. It is drawn by
-    row numbers, so that it is the same however the rows are split; where there are few rows, it is
-    all of them.
+    First a sample of the rows is fitted in this process, in full batch, so that kernel and inducing
+    points are nearly right before the first round. The same sample stands for all rows between
+    rounds (training/surrogate.py), so that tens of rounds are enough instead of hundreds. It is
+    drawn by row numbers, so it does not depend on how the rows are split; if there are few rows, it
+    is all of them.
     """
     settings, table, plan = job.settings, job.table, job.fit_plan.plan
     assert plan is not None
     assert table.summation is not None
     if settings.validation_fraction is not None:
         raise ValueError(
-            "validation_fraction is for minibatches, and training in rounds has none. Leave it out."
+            "validation_fraction is for minibatches, not for training in rounds. Leave it out."
         )
     dtype = resolve_dtype(settings.dtype)
     on_all_rows = plan.optimizer == ROUNDS
@@ -152,10 +152,11 @@ def train_in_rounds(job: Job) -> Trained:
 
 
 class _Silent:
-    """Listens to whoever may stop the fit, and tells nobody: a start is no moment of the fit.
+    """Lets the fit be stopped but reports nothing: fitting the sample is not an iteration of the
+    fit.
 
-    asks : how often it may be asked before it stops the fit itself; trainers ask once for each
-        evaluation, and again while one takes long.
+    asks : after so many questions whether to stop, it stops the fit itself. (Trainers ask once per
+        evaluation, and again during a long one.)
     """
 
     def __init__(self, reporter: Reporter, asks: int):
@@ -170,7 +171,7 @@ class _Silent:
 
 
 def _some_of(rows: Rows, size: int, seed: int) -> Rows:
-    """Some rows of the sample, drawn at random; all if it has no more."""
+    """Some random rows of the sample; all of them if it has no more."""
     chosen = np.sort(some_rows(len(rows.y), size, seed))
     return Rows(*(column[chosen] for column in rows))
 
@@ -178,7 +179,7 @@ def _some_of(rows: Rows, size: int, seed: int) -> Rows:
 def _start_from_sample(
     start: Start, problem: Problem, summation: Summation, report: _Silent
 ) -> Start:
-    """Kernel, inducing points and q as the sample has them, q as if for all rows."""
+    """Kernel, inducing points and q fitted to the sample; q is scaled to all rows."""
     rows: Rows = problem.rows
     short = replace(problem, max_iter=_SAMPLE_ITERATIONS)
     fitted = fit_collapsed(short, report)
@@ -186,16 +187,16 @@ def _start_from_sample(
     precision = np.linalg.inv(factor.mT @ factor)
     times = summation.total_weight / float(np.sum(rows.weights))
     prior = start.base.naturals.precision
-    # The sample's rows stand for all: what they say counts that many times.
+    # The sample stands for all rows: its part of the natural parameters is scaled up.
     q = Naturals(prior + times * (precision - prior), times * (precision @ mean[..., None])[..., 0])
     return Start(fitted.model, q, start.base)
 
 
-# --- what they share ------------------------------------------------------------------------------
+# --- what both share ------------------------------------------------------------------------------
 
 
 class Drawn(NamedTuple):
-    """What a run in steps or rounds is a function of, and where it is kept."""
+    """What determines a run in steps or rounds, and where it is saved."""
 
     seed: int
     rng: np.random.Generator
@@ -206,13 +207,13 @@ class Drawn(NamedTuple):
 def draw(
     settings: FitSettings, table: Table, dtype: np.dtype, check: Callable[[Saved], None]
 ) -> Drawn:
-    """The seed of a run, an earlier part of it to go on from, and where it is kept."""
+    """The seed of a run, its checkpoint to resume from, and its folder."""
     saved = checkpoints = None
     if settings.checkpoint is not None:
         arguments = encode_arguments(settings.arguments)
         known = {k: v for k, v in arguments.items() if k not in _FREE_TO_CHANGE}
         fingerprint = {"data": table.digest(), "rows": table.n_rows, "dtype": dtype.name} | known
-        # as it will come back from a file
+        # as it will be read back from a file
         checkpoints = Checkpoints(settings.checkpoint, json.loads(json.dumps(fingerprint)), check)
         saved = checkpoints.latest() if settings.resume else None
     random_state = check_random_state(settings.random_state)
@@ -223,7 +224,7 @@ def draw(
 def held_out_rows(
     fraction: float | None, n_rows: int, rng: np.random.Generator
 ) -> Int[np.ndarray, " n"]:
-    """The numbers of the rows kept apart, in ascending order."""
+    """The numbers of the held-out rows, in ascending order."""
     if fraction is None:
         return np.zeros(0, np.int64)
     size = min(_MOST_HELD_OUT, max(1, round(fraction * n_rows)))
@@ -231,7 +232,7 @@ def held_out_rows(
 
 
 def _sample(job: Job, rng: np.random.Generator) -> Rows:
-    """Enough rows to see how the inputs spread and to choose inducing points from."""
+    """A sample of rows for the inputs' spread and for choosing inducing points."""
     n_rows = job.table.n_rows
     n_latent, minibatches = job.encoding.likelihood.n_latent, job.fit_plan.by_minibatches
     n_points = count_points(job.settings, n_rows, n_latent, minibatches)
@@ -241,7 +242,7 @@ def _sample(job: Job, rng: np.random.Generator) -> Rows:
 
 
 def _starting_model(job: Job, sample: Rows, drawn: Drawn, dtype: np.dtype) -> Model:
-    """As the sample suggests, or as a checkpoint has it."""
+    """The initial model from the sample, or the one of a checkpoint."""
     rng, saved = np.random.RandomState(drawn.seed), drawn.saved
     if saved is None:
         return starting_model(job, sample, rng, dtype, sampled=True)

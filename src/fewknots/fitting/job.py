@@ -1,4 +1,6 @@
-"""A fit whose choices are made, what it is told and may be stopped by, and what it leaves."""
+"""A fit with all choices made (`Job`), its callbacks (`FitContext`) and its result
+(`FittedModel`).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,13 +31,13 @@ from .warps import Shape
 
 @dataclass(frozen=True)
 class FittedModel:
-    """All that an estimator shows after a fit; its docstring says what each means.
+    """The result of a fit; the estimators' docstrings explain the attributes.
 
-    gradient : in the user's units, as `evidence`.
-    target_mean, target_scale : of numbers, which the likelihood sees standardised.
-    contest, contest_gain : if methods competed.
-    combination : if several stayed, the weight of each.
-    columns : of the user's table, where features were made of them; None: they are the features.
+    gradient : in the user's units, as `evidence` is.
+    target_mean, target_scale : for numbers, which are standardised for the likelihood.
+    contest, contest_gain : if methods were compared.
+    combination : for an average of fits, the weight of each.
+    columns : of the user's table, if features were made from them; None: they are the features.
     """
 
     method: str
@@ -62,13 +64,13 @@ class FittedModel:
     combination: dict[str, float] | None = None
 
     def encoded(self, targets: Any) -> Any:
-        """Codes of classes, or numbers in the user's units, as the likelihood sees them."""
+        """Codes of classes, or numbers in the user's units, encoded for the likelihood."""
         if self.likelihood.targets == "numbers":
             return (targets - self.target_mean) / self.target_scale
         return self.likelihood.encoded(targets)
 
     def members(self) -> "list[FittedModel]":
-        """The fits that a combination is made of, by their order in it; else this one."""
+        """The fits in a combination, in order; otherwise this fit alone."""
         if not isinstance(self.posterior, CombinedPosterior) or self.combination is None:
             return [self]
         pairs = zip(self.combination, self.posterior.members, strict=True)
@@ -94,10 +96,10 @@ class FittedModel:
 
 
 class FitContext(NamedTuple):
-    """What goes on beside a fit: who may end it, and who is told of it.
+    """The surroundings of a fit: callbacks that are informed and that may end it, and time limits.
 
-    task : a second callback, for scikit-learn's own.
-    show : what callbacks get as the model of a moment.
+    task : a second callback, for scikit-learn's callbacks.
+    show : makes the model that callbacks get.
     """
 
     limit: TimeLimit | None
@@ -107,7 +109,7 @@ class FitContext(NamedTuple):
 
 
 class Encoding(NamedTuple):
-    """The likelihood to start from, and what it makes of the targets; numbers are standardised."""
+    """The initial likelihood, and the targets as it encodes them; numbers are standardised."""
 
     likelihood: Likelihood
     encode: Callable[[Any], Any]
@@ -120,12 +122,12 @@ Trained = tuple[Fitted, Reporter]
 
 @dataclass(frozen=True)
 class Job:
-    """All that a trainer is given.
+    """Everything that a trainer needs.
 
-    source : the rows that are trained on
-    warm : an earlier fit to begin with
+    source : the rows for training
+    warm : an earlier fit to start from
     shape : which inputs are warped
-    learned_kernel : what another method learned of these rows, to start from
+    learned_kernel : the kernel that another method learned from these rows, to start from
     """
 
     settings: FitSettings
@@ -145,7 +147,7 @@ class Job:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The user's or the default one, around it the warps of its inputs."""
+        """The user's kernel or the default one, with the warps of its inputs around it."""
         settings, source = self.settings, self.source
         if not settings.chooses_kernel:
             kernel = as_kernels(settings.kernel, source.feature_names)
@@ -158,26 +160,28 @@ class Job:
 
     @property
     def _learns_smoothness(self) -> bool:
-        """Neighbours do; and a kernel that another fit has learned stays of its kind."""
+        """Whether the default kernel learns its smoothness: for neighbours, or if the kernel it
+        starts from does.
+        """
         known = self.learned_kernel if self.warm is None else self.warm.kernel
         if known is None:
             return self.fit_plan.method.looks_up_neighbours
         return any(isinstance(part, Hyperbolic) for part in known.parts())
 
     def report(self) -> Reporter:
-        """Who is told of the training that begins now."""
+        """The progress reporter of the training that starts now."""
         limit, interruption, task, _ = self.context
         heard = self.settings.callback, self.settings.verbose, self.fit_plan.iterations
         return Reporter(*heard, limit, interruption, task, self._as_of)
 
     def _as_of(self, now: Progress, fitted: Fitted) -> Any:
-        """What callbacks see of a moment."""
+        """The model that callbacks get during training."""
         moment = {"iteration": now.iteration, "seconds": now.seconds, "bound": now.bound}
         history = {name: np.array([value]) for name, value in moment.items()}
         return self.context.show(self._model(fitted._replace(iterations=now.iteration), history))
 
     def done_by(self, train: Callable[["Job"], Trained]) -> FittedModel:
-        """Train; warn of what was hard."""
+        """Train, and give warnings about difficulties."""
         fitted, reporter = train(self)
         _warn_of_trouble(fitted, self.settings.jitter)
         return self._model(fitted, reporter.history())
@@ -186,7 +190,7 @@ class Job:
         source, method, gradient = self.source, self.fit_plan.method, fitted.gradient
         evidence = fitted.evidence
         if isinstance(source, RowsInMemory | RowsOfStream) and self.encoding.scale != 1.0:
-            # The density of y is that of the standardised y divided by the scale, row by row.
+            # For each row: density of y = density of standardised y / scale.
             evidence -= source.total_weight * float(np.log(self.encoding.scale))
         if gradient is not None and gradient.inducing_points is not None:
             points = gradient.inducing_points / self.standardiser.scale
@@ -215,18 +219,18 @@ class Job:
 
 
 def _warn_of_trouble(fitted: Fitted, jitter: float | None) -> None:
-    """Warn of a jitter that had to grow, and of a fit that did not converge."""
+    """Warn if the jitter had to be raised, or if the fit did not converge."""
     jitter = resolve_jitter(jitter, fitted.posterior.points.dtype)
     if fitted.jitter > 1.5 * jitter:
         warn(
             f"the inducing points' covariance needed a jitter of {fitted.jitter:.0e} instead "
-            f"of {jitter:.0e}: points are nearly equal for this kernel and dtype. The "
-            "fit is sound; fewer inducing points or dtype='float64' avoid this.",
+            f"of {jitter:.0e}: some points are nearly equal for this kernel and dtype. The fit is "
+            "valid; fewer inducing points or dtype='float64' avoid this.",
             NumericalWarning,
         )
     if fitted.status is Status.MAX_ITER:
         warn(
-            f"the fit had not converged after max_iter={fitted.iterations} iterations; the "
-            "model is usable, and a larger max_iter or tol ends this warning.",
+            f"the fit had not converged after max_iter={fitted.iterations} iterations; the model "
+            "is usable; a larger max_iter or tol avoids this warning.",
             ConvergenceWarning,
         )

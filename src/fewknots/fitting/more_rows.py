@@ -1,4 +1,4 @@
-r"""More rows inform q(u), while kernel and inducing points stay where they are.
+r"""Updating q(u) with more rows; kernel and inducing points stay fixed.
 
 A posterior (posterior.py) holds each latent function in coordinates w with prior N(0, I) and
 q(w) = N(m₀, diag s₀), and a row sees aᵀw with a = T k(Z, x). With that q as the prior, the best q
@@ -7,8 +7,8 @@ for the new rows is the fixed point of
     S⁻¹ = diag(1/s₀) + Aᵀ diag(wβ) A,     S⁻¹m = m₀/s₀ + Aᵀ(wα + wβμ),                    (1)
 
 α, β and μ being those of the new rows under q itself (inference/sparse_kl.py). Steps half of the
-way there are natural-gradient steps: some tens of small factorisations on the host, until nothing
-moves by more than 1e-8 of itself. One program for the likelihood is all that is compiled.
+way to it are natural-gradient steps: some tens of small factorisations on the host, until no
+number changes by more than 1e-8 of itself. Only one program, for the likelihood, is compiled.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ Terms = Callable[[Rows, Latent], Expectations]
 
 
 def informed(known: FittedModel, more: Rows, every: Rows) -> tuple[GaussianPosterior, float]:
-    """The posterior that has seen more rows, too, and its bound for all rows.
+    """The posterior updated with more rows, and its bound for all rows.
 
     Rows are in the user's units, their targets encoded.
     """
@@ -68,7 +68,7 @@ def _fixed_point(
     T = before.projection.astype(_WIDE)
     A = covariance @ T.mT  # L×N×M
     unexplained = np.maximum(own - np.sum(A**2, axis=-1), 0.0)
-    # 1 - shrink is held rounded: where the rows said nearly everything, s is known to that
+    # 1 - shrink is stored rounded: if rows determine nearly everything, s is known to that
     s = np.maximum(1.0 - before.shrink.astype(_WIDE), float(np.finfo(dtype).eps))
     known, pull = np.eye(s.shape[1]) / s[..., None], before.mean.astype(_WIDE) / s
     precision, linear = known, pull

@@ -1,4 +1,4 @@
-"""Training the local method: from a table of rows to a store of them and a learned metric."""
+"""Training of the local method: from a table of rows to stored rows and a learned metric."""
 
 import jax
 import numpy as np
@@ -27,8 +27,8 @@ from .job import Job, Trained
 from .plan import check_weights, count_neighbors
 from .start import starting_kernel
 
-_FEW_ROWS = 1000  # which can afford float64
-_MOST_HELD_OUT = 4096  # each is solved for at every score
+_FEW_ROWS = 1000  # rows up to which float64 is affordable
+_MOST_HELD_OUT = 4096  # rows of a score: each is solved for
 _SLICE = 65_536
 _MOST_LOOKED_AT = 1000  # neighbourhoods whose classes are counted
 
@@ -40,9 +40,11 @@ def train_neighbourhoods(job: Job) -> Trained:
     assert isinstance(method, Local)
     likelihood = job.encoding.likelihood
     if table.n_rows < 2:
-        raise ValueError("method='local' needs at least two rows, each to predict the other.")
+        raise ValueError(
+            "method='local' needs at least two rows, because each row is predicted from others."
+        )
     many = table.n_rows > _FEW_ROWS or likelihood.n_latent > 1
-    if likelihood.targets == "numbers":  # noise may be small beside the function
+    if likelihood.targets == "numbers":  # noise may be small compared with the function
         many = False
     dtype = resolve_dtype(settings.dtype, minibatches=many)
     drawn = draw(settings, table, dtype, checkpoint.of_neighbourhoods)
@@ -50,7 +52,7 @@ def train_neighbourhoods(job: Job) -> Trained:
     left_out = left_out[:_MOST_HELD_OUT]
     kept = np.setdiff1d(np.arange(table.n_rows), left_out, assume_unique=True)
     rows = _taken(table, kept, dtype)
-    check_weights(method, rows.weights)  # of a stream they are not seen before
+    check_weights(method, rows.weights)  # a stream's targets are not known before
     start, n_neighbors = _start(job, rows, likelihood), count_neighbors(settings)
     run = LocalRun(
         rows=rows,
@@ -76,7 +78,7 @@ def train_neighbourhoods(job: Job) -> Trained:
 
 
 def with_more_rows(posterior: LocalPosterior, rows: Rows) -> tuple[LocalPosterior, float]:
-    """New rows join the store, kernel and mean stay; (all of them, their leave-one-out sum)."""
+    """Add new rows; kernel and mean stay. Returns (all rows, their leave-one-out sum)."""
     check_weights(Local(posterior.rule), rows.weights)
     counted = rows.weights > 0
     after = posterior.extended(Rows(*(column[counted] for column in rows)))
@@ -98,7 +100,9 @@ def with_more_rows(posterior: LocalPosterior, rows: Rows) -> tuple[LocalPosterio
 
 
 def _count_slots(rows: Rows, kernel: Kernel, n_neighbors: int, n_classes: int, seed: int) -> int:
-    """Enough for the classes of nearly every neighbourhood, going by some of them."""
+    """Number of class slots that is enough for nearly every neighbourhood, estimated from some of
+    them.
+    """
     if n_classes == 1:
         return 1
     some = rows.X[some_rows(len(rows.y), _MOST_LOOKED_AT, seed)]
@@ -109,10 +113,10 @@ def _count_slots(rows: Rows, kernel: Kernel, n_neighbors: int, n_classes: int, s
 
 
 def _start(job: Job, rows: Rows, likelihood: Likelihood) -> LocalModel:
-    """The kernel as the user or the last fit left it, and a mean and sharpness to go with it.
+    """The initial kernel (the user's or that of the last fit), prior mean and sharpness.
 
-    A mean that is learned starts where a query far from all rows has the classes' shares as its
-    probabilities. If nothing is to be learned it is zero, as in every other method.
+    A learned mean starts at the value for which a query far from all rows gets the classes' shares
+    as its probabilities. If nothing is learned, the mean is zero, as in every other method.
     """
     if job.warm is not None and isinstance(job.warm.posterior, LocalPosterior):
         model = job.warm.posterior.model
@@ -127,9 +131,9 @@ def _start(job: Job, rows: Rows, likelihood: Likelihood) -> LocalModel:
 
 
 def _prior_mean(rows: Rows, kernel: Kernel, likelihood: Likelihood) -> Float[np.ndarray, "*L"]:
-    """One row of each class more is counted: none is ever impossible.
+    """One more row of each class is counted, so that no class is impossible.
 
-    Of numbers zero, where the likelihood has its own level.
+    For numbers it is zero; their likelihood has its own level.
     """
     if likelihood.targets == "numbers":
         return np.zeros(())
@@ -151,7 +155,7 @@ def _diagonal(kernel, X):
 
 
 def _taken(table: Table, numbers: Int[np.ndarray, " n"], dtype: np.dtype) -> Rows:
-    """Rows of the table in this precision, a slice at a time: no large copy besides."""
+    """Rows of the table in this precision, converted in slices to avoid a large copy."""
     first = table.take(numbers[:1])
     X = np.empty((len(numbers), first.X.shape[1]), dtype)
     y, weights = np.empty(len(numbers), dtype), np.empty(len(numbers), dtype)

@@ -1,4 +1,4 @@
-"""Choosing the way: from settings and a number of rows to a method and how it is trained."""
+"""The choice of method and training, from the settings and the number of rows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -18,17 +18,17 @@ from ..training.schedule import Plan, automatic_plan
 from ..training.steps import STOCHASTIC
 from .settings import FULL_BATCH, METHODS, ROUNDS, AnyMethod, FitSettings
 
-MOST_ROWS_FULL_BATCH = 2000  # above, minibatches predict as well much sooner
-FEWEST_ROWS_TO_COMPETE = 2000  # below, inducing points are quicker and, but for ringnorm, better
-_MOST_ROWS_FULL = 300  # that "auto" gives to the methods held by all rows
+MOST_ROWS_FULL_BATCH = 2000  # above, minibatches predict as well in much less time
+FEWEST_ROWS_TO_COMPETE = 2000  # above, inducing points are faster and, except on ringnorm, better
+_MOST_ROWS_FULL = 300  # most rows for which "auto" chooses a method with all rows
 _MOST_ITERATIONS = 1000  # in full batch
 _MOST_ROWS_EXACT = 1000  # and in regression
-_MOST_ROWS_TITSIAS = 10_000  # above, minibatches, where no two methods compete
-_ORDINAL = ("full_kl", "sparse_kl")  # methods that have it
+_MOST_ROWS_TITSIAS = 10_000  # above, minibatches, if methods are not compared
+_ORDINAL = ("full_kl", "sparse_kl")  # methods with this optimizer
 _LOCAL_BATCH, _LOCAL_STEPS = 256, 150
-# twice as many neighbours are better by little and cost twice the time
+# twice as many are slightly better and take twice the time
 _NEIGHBORS = {"cpu": 48, "gpu": 96}
-# while the kernel is learned: it hardly depends on them, and a step costs their square
+# while learning the kernel, which hardly depends on them; a step costs their square
 _NEIGHBORS_TO_LEARN = {"cpu": 32, "gpu": 96}
 
 
@@ -40,29 +40,31 @@ NOT_ON_CLUSTERS = (
 
 
 class FitPlan(NamedTuple):
-    """How a fit is done: in full batch by `train`, or in steps or rounds after `plan`."""
+    """How to fit: in full batch by `train`, or in steps or rounds by `plan`."""
 
     method: AnyMethod
     train: Callable[[Problem, Report], Fitted] = fit_collapsed
     maximise: lbfgsb.Maximise = lbfgsb.maximise
-    iterations: int = _MOST_ITERATIONS  # or steps, or rounds, at most
+    iterations: int = _MOST_ITERATIONS  # most iterations, steps or rounds
     plan: Plan | None = None
 
     @property
     def by_minibatches(self) -> bool:
-        """Whether a step sees some of the rows."""
+        """Whether a step uses some of the rows only."""
         return self.plan is not None and self.plan.optimizer != ROUNDS
 
     @classmethod
     def after(cls, method: AnyMethod, plan: Plan) -> "FitPlan":
-        """In steps or rounds."""
+        """The plan of training in steps or rounds."""
         return cls(method, iterations=plan.steps, plan=plan)
 
 
 def choose_plan(
     settings: FitSettings, n_rows: int, where: str = "memory", n_latent: int = 1
 ) -> FitPlan:
-    """The way that the settings ask for, or the best for so many rows that are kept there."""
+    """The plan that the settings ask for, or the best one for this number of rows and their
+    place.
+    """
     if where == "cluster" and settings.targets == "numbers":
         raise ValueError(NOT_ON_CLUSTERS)
     name = settings.method
@@ -120,16 +122,16 @@ def _full_batch_plan(method: AnyMethod, settings: FitSettings, n_rows: int) -> F
 
 
 def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: float, where: str) -> str | None:
-    """The optimizer that sees some rows at a time, or all in rounds; None for full batch.
+    """The optimizer for minibatches or rounds; None for full batch.
 
-    n_rows : a row with L latent functions counts √L times.
+    n_rows : each row counts √L times, with L latent functions.
     """
     listed = ", ".join(map(repr, STOCHASTIC))
     if where == "cluster":
         if not method.sums_rows or optimizer not in ("auto", ROUNDS, *STOCHASTIC):
             raise ValueError(
-                "rows in a Dask collection are trained on in rounds, which takes "
-                f"method='sparse_kl' and an optimizer out of 'auto', 'rounds', {listed}; got "
+                "Dask collections are trained in rounds, which needs method='sparse_kl' and one of "
+                f"the optimizers 'auto', 'rounds', {listed}; got "
                 f"method={method.name!r}, optimizer={optimizer!r}."
             )
         return ROUNDS if optimizer == "auto" else optimizer
@@ -139,8 +141,8 @@ def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: float, where:
     if where == "stream":
         if not method.streams or optimizer != "auto":
             raise ValueError(
-                "rows from a stream are trained on by minibatches, which takes method='sparse_kl' "
-                f"and an optimizer out of 'auto', {listed}; got method={method.name!r}, "
+                "streams are trained with minibatches, which needs method='sparse_kl' and one of "
+                f"the optimizers 'auto', {listed}; got method={method.name!r}, "
                 f"optimizer={optimizer!r}."
             )
         return "natural_gradient"
@@ -149,13 +151,13 @@ def _optimizer_in_steps(method: AnyMethod, optimizer: str, n_rows: float, where:
 
 
 def _local_plan(settings: FitSettings, n_rows: int, where: str) -> Plan:
-    """150 batches of 256 rows unless the user says; fewer if nothing more is gained."""
+    """By default 150 batches of 256 rows; fewer if nothing more is gained."""
     if where == "cluster":
         raise ValueError(
             "method='local' keeps all rows of its fit in one place, so it does not fit to "
             "Dask collections. Fit it in memory to a sample of the rows, for instance "
-            "X.sample(frac=0.01).compute() of a dataframe; what is fitted then predicts "
-            "for Dask collections. Or use method='sparse_kl', which fits to them."
+            "X.sample(frac=0.01).compute() of a dataframe; the fitted model can predict for Dask "
+            "collections. Or use method='sparse_kl', which fits to them."
         )
     if settings.optimizer not in ("auto", "adam"):
         raise ValueError(
@@ -169,7 +171,7 @@ def _local_plan(settings: FitSettings, n_rows: int, where: str) -> Plan:
 
 
 def count_points(settings: FitSettings, n_rows: int, n_latent: int, by_minibatches: bool) -> int:
-    """How many inducing points there will be, or a few more than that."""
+    """An upper bound of the number of inducing points."""
     if settings.inducing_points is not None:
         return len(settings.inducing_points)
     if settings.n_inducing != "auto":
@@ -178,14 +180,14 @@ def count_points(settings: FitSettings, n_rows: int, n_latent: int, by_minibatch
 
 
 def count_neighbors(settings: FitSettings, to_learn: bool = False) -> int:
-    """How many rows a neighbourhood has, when it predicts or while the kernel is learned."""
+    """Number of rows in a neighbourhood, for prediction or while the kernel is learned."""
     auto = settings.n_neighbors == "auto"
     automatic = _NEIGHBORS_TO_LEARN if to_learn else _NEIGHBORS
     return for_platform(automatic) if auto else int(settings.n_neighbors)
 
 
 def competes(settings: FitSettings, n_rows: int, where: str = "memory") -> bool:
-    """Whether two methods compete: nothing was asked for that only one of them understands."""
+    """Whether two methods are compared: no given argument belongs to only one of them."""
     by_minibatches = n_rows > MOST_ROWS_FULL_BATCH
     repeatable = isinstance(settings.random_state, int | np.integer)
     return (
@@ -204,13 +206,13 @@ def competes(settings: FitSettings, n_rows: int, where: str = "memory") -> bool:
         and settings.n_kernels == 1
         and not settings.warm_start
         and (by_minibatches or settings.validation_fraction is None)
-        # who goes on from a checkpoint must hold the same rows out
+        # a resumed run must hold out the same rows
         and (settings.checkpoint is None or (by_minibatches and repeatable))
     )
 
 
 def _is_for_neighbours(settings: FitSettings) -> bool:
-    """Whether the local method has this likelihood: of numbers one with a mode to be found."""
+    """Whether the local method can use this likelihood; for numbers it needs a mode."""
     if settings.targets == "classes":
         return settings.likelihood != "ordinal"
     likelihood = settings.starting_likelihood(None)
@@ -219,9 +221,9 @@ def _is_for_neighbours(settings: FitSettings) -> bool:
 
 
 def may_be_gathered(settings: FitSettings) -> bool:
-    """Whether one process may fit a small table of a cluster: nothing was asked for that rounds do.
+    """Whether one process may fit a cluster's small table: no argument asks for rounds.
 
-    What a cluster refuses it refuses of any size, and `max_iter` counts rounds there.
+    Arguments that a cluster refuses are refused for any size; `max_iter` counts rounds there.
     """
     return (
         settings.optimizer == "auto"
@@ -235,7 +237,7 @@ def may_be_gathered(settings: FitSettings) -> bool:
     )
 
 
-# --- what a method does not do --------------------------------------------------------------------
+# --- what a method cannot do --------------------------------------------------------------------
 
 
 def _with_options(cls: type[AnyMethod], options: Any) -> AnyMethod:
@@ -259,12 +261,12 @@ def _with_options(cls: type[AnyMethod], options: Any) -> AnyMethod:
 
 
 def _check_method(method: AnyMethod, settings: FitSettings) -> None:
-    """A method must not be given what it would not use, nor be asked for what it cannot do."""
+    """Refuse arguments that the method would ignore, and tasks that it cannot do."""
     name = f"method={method.name!r}"
     if method.stores_rows and not settings.store_rows:
         raise ValueError(
-            f"{name} holds rows of X in the fitted model, which store_rows=False "
-            "does not allow. Use method='auto' or 'sparse_kl', or store_rows=True."
+            f"{name} keeps rows of X in the fitted model, which store_rows=False forbids. Use "
+            "method='auto' or 'sparse_kl', or store_rows=True."
         )
     if settings.likelihood == "softmax" and not method.several_latent:
         raise ValueError(
@@ -294,13 +296,13 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
             )
         if method.looks_up_neighbours and not _is_for_neighbours(settings):
             raise ValueError(
-                f"{name} looks for the mode of one function under a smooth likelihood, which "
+                f"{name} needs a smooth likelihood with one latent function, which "
                 f"{type(likelihood).__name__} is not. Use method='sparse_kl' or 'full_kl'."
             )
     if method.chooses_rows and settings.inducing_points is not None:
         raise ValueError(
             f"{name} chooses its points from the rows of X, but inducing_points was given. "
-            "Say how many with n_inducing, or use method='sparse_kl'."
+            "Give their number with n_inducing, or use method='sparse_kl'."
         )
     if not (method.sparse or method.chooses_rows or settings.chooses_inducing):
         given = "inducing_points" if settings.inducing_points is not None else "n_inducing"
@@ -315,7 +317,7 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
 
 
 def _check_kernels(method: AnyMethod, settings: FitSettings, where: str, n_latent: int) -> None:
-    """A kernel for each class asks for as many classes, and for a method that knows it."""
+    """A kernel for each class needs as many classes, and a method that supports it."""
     count = settings.n_kernels
     if count == 1:
         return
@@ -339,7 +341,7 @@ def _check_kernels(method: AnyMethod, settings: FitSettings, where: str, n_laten
 
 
 def _check_bound(method: AnyMethod, settings: FitSettings, optimizer: str, where: str) -> None:
-    """The tighter bound is not for every way of training."""
+    """Refuse the tighter bound for trainings that do not support it."""
     if method.bound == "standard":
         return
     optimizer = method.optimizer if optimizer == "auto" else optimizer
@@ -357,8 +359,8 @@ def _check_bound(method: AnyMethod, settings: FitSettings, optimizer: str, where
 def _check_has_q(method: AnyMethod, optimizer: str) -> None:
     if not method.has_q:
         raise ValueError(
-            f"optimizer={optimizer!r} learns q(u) as a parameter beside the kernel's, which "
-            f"method={method.name!r} does not have. Use optimizer='auto', or method='sparse_kl'."
+            f"optimizer={optimizer!r} optimises q(u) and the kernel together, which "
+            f"method={method.name!r} cannot do. Use optimizer='auto', or method='sparse_kl'."
         )
 
 
@@ -368,12 +370,12 @@ def check_weights(method: AnyMethod, weights: np.ndarray) -> None:
     if method.weights == "whole" and np.any(weights != np.round(weights)):
         odd = weights[weights != np.round(weights)][0]
         raise ValueError(
-            f"method={method.name!r} repeats a row as often as its weight says, so weights must be "
+            f"method={method.name!r} uses each row as many times as its weight, so weights must be "
             f"whole numbers, but one is {odd:g}. Scale them, or use {others}."
         )
     used = weights[weights > 0]
     if method.weights == "copies" and np.any(used < 1.0):
         raise ValueError(
-            f"method={method.name!r} takes a weight as a number of copies of the row, so weights "
+            f"method={method.name!r} uses a weight as a number of copies of the row, so weights "
             f"must be 0 or at least 1, but one is {used.min():g}. Scale them up, or use {others}."
         )

@@ -1,4 +1,4 @@
-"""The one way through a fit: check, standardise, choose, start, train, make the posterior.
+"""The sequence of every fit: check, standardise, choose, start, train, make the posterior.
 
     settings ──┐                                      ┌── full batch ──┐
     rows ──────┼─► plan ─► standardise ─► encode ─►───┼── minibatches ─┼─► FittedModel
@@ -6,7 +6,8 @@
                                                       └── neighbours ──┘
 
 Rows in memory, from a stream and on a cluster differ only in their `RowSource`. With method="auto"
-and many rows two fits go this way, with other settings each, and one of them stays (contest.py).
+and many rows, two fits with different settings go through this sequence, and one of them is kept
+(contest.py).
 """
 
 from collections.abc import Callable
@@ -34,7 +35,7 @@ from .settings import CLASSIFICATION, ROUNDS, FitSettings
 from .start import check_warm, check_warm_method, in_dtype, problem_of, starting_model, with_stored
 from .warps import Shape, shape_as_before, warped_units
 
-_UPDATE_BATCH = 8192  # rows of a partial_fit that are looked at together
+_UPDATE_BATCH = 8192  # rows of a partial_fit that are processed together
 _UPDATE_STEPS = 100
 
 
@@ -46,16 +47,16 @@ def fit(
     compete: bool = True,
     kernel: Kernel | None = None,
 ) -> FittedModel:
-    """Fit to rows, wherever they are.
+    """Fit to rows in memory, in files or on a cluster.
 
-    warm : an earlier fit to begin with.
-    compete : whether methods may compete where the choice between them is open.
-    kernel : where the kernel starts, in the fit's units: what another method learned of these rows.
+    warm : an earlier fit to start from.
+    compete : whether methods may be compared if the choice is open.
+    kernel : initial kernel in the fit's units, learned from these rows by another method.
     """
     settings = settings.for_classes(source.classes)
     if settings.likelihood == "ordinal" and source.where != "memory":
         assert source.classes is not None
-        check_has_order(source.classes)  # in memory the rows have been given theirs
+        check_has_order(source.classes)  # rows in memory already have their weights
     if warm is not None:
         check_warm(warm, settings, source.n_features)
     if compete and isinstance(source, RowsInMemory) and competes(settings, source.n_counted):
@@ -68,7 +69,7 @@ def fit(
         check_warm_method(warm, fit_plan.method, n_latent)
     if isinstance(source, RowsInMemory):
         source = _rows_to_train_on(source, fit_plan)
-    if source.columns is None:  # else the user has been told, and some features may be constant
+    if source.columns is None:  # otherwise the user was warned, and some features may be constant
         warn_of_constant_columns(source.extremes, source.feature_names)
     encoding = _encoding(settings, source)
     standardiser, shape = _units(settings, source, fit_plan, encoding, warm)
@@ -79,7 +80,7 @@ def fit(
 def update(
     settings: FitSettings, source: RowsInMemory, context: FitContext, known: FittedModel
 ) -> FittedModel:
-    """Let more rows inform what is known; kernel and inducing points stay where they are."""
+    """Update an earlier fit with more rows; kernel and inducing points stay fixed."""
     if known.combination is not None:
         parts = [update(settings, source, context, member) for member in known.members()]
         return known.combined(parts)
@@ -94,19 +95,19 @@ def update(
     fit_plan = FitPlan.after(CLASSIFICATION["sparse_kl"](), plan)
     job = Job(settings, context, source, fit_plan, encoding, standardiser, known)
     found = job.done_by(train_on_more_rows)
-    # log p(new, old) = log p(old) + log p(new | old); the last given a posterior that is
-    # itself approximate, so that the sum is close to a bound but no longer one.
+    # log p(new, old) = log p(old) + log p(new | old). The last term uses an approximate posterior,
+    # so the sum is close to a bound but no longer a bound.
     evidence = found.evidence + known.evidence
-    # the points stay where they are
+    # the points stay fixed
     return replace(found, evidence=evidence, is_bound=False, stored_rows=known.stored_rows)
 
 
 def _rows_to_train_on(rows: RowsInMemory, fit_plan: FitPlan) -> RowsInMemory:
-    """Those that count, and equal ones as one where that saves work."""
+    """Rows with positive weight; equal rows are merged if that saves work."""
     check_weights(fit_plan.method, rows.weights)
     if fit_plan.plan is not None:  # finding equal rows among many costs more than it saves
         return rows.counted()
-    # "whole": each row has a part of its own
+    # "whole" weights: each copy of a row has a site of its own
     return rows.repeated() if fit_plan.method.weights == "whole" else rows.merged()
 
 
@@ -117,7 +118,7 @@ def _units(
     encoding: Encoding,
     warm: FittedModel | None,
 ) -> tuple[Standardiser, Shape | None]:
-    """What the inputs are measured in, and how they are warped."""
+    """The units of the inputs, and their warps."""
     if warm is not None:
         known = warm.standardiser
         return known, shape_as_before(warm.kernel, source, encoding.encode, known)
@@ -130,16 +131,16 @@ def _standardiser(settings: FitSettings, source: RowSource, fit_plan: FitPlan) -
         return Standardiser.identity(source.n_features)
     in_rounds = fit_plan.plan is not None and fit_plan.plan.optimizer == ROUNDS
     found = source.spread()
-    # the same in whatever order the rows were added up
+    # the same for any order of summation
     return found.rounded() if in_rounds or source.where == "cluster" else found
 
 
 def _encoding(settings: FitSettings, source: RowSource) -> Encoding:
-    """The likelihood to start from, and what it makes of the targets."""
+    """The initial likelihood, and the targets as it encodes them."""
     likelihood, scaling = settings.starting_likelihood(source.classes), Standardiser.identity(1)
     if likelihood.targets == "classes":
         return Encoding(likelihood, likelihood.encoded)
-    assert isinstance(source, RowsInMemory | RowsOfStream)  # clusters learn classes only
+    assert isinstance(source, RowsInMemory | RowsOfStream)  # only classes on a cluster
     y, weights = source.some_targets()
     if settings.standardize and likelihood.any_scale:
         scaling = Standardiser.fitted(y[:, None], weights)
@@ -162,7 +163,7 @@ def _trainer(fit_plan: FitPlan, where: str) -> Callable[[Job], Trained]:
 
 
 def train_full_batch(job: Job) -> Trained:
-    """From the rows to a problem, and to its solution by the plan's own trainer."""
+    """Make the problem from the rows, and solve it with the plan's trainer."""
     settings, n_rows = job.settings, job.table.n_rows
     for name in ("checkpoint", "validation_fraction"):
         if getattr(settings, name) is not None:
@@ -176,7 +177,7 @@ def train_full_batch(job: Job) -> Trained:
     model = starting_model(job, rows, rng, dtype)
     whole = job.fit_plan.method.weights == "whole"
     X, y, weights = in_dtype(rows, dtype)
-    size = n_rows if whole else rounded_up(n_rows)  # so that few programs are compiled
+    size = n_rows if whole else rounded_up(n_rows)  # padded shapes: few programs are compiled
     weights = np.concatenate([weights, np.zeros(size - n_rows, dtype)])
     rows = Rows(padded(X, size), padded(y, size), weights)
     problem = problem_of(job, rows, model, resolve_jitter(settings.jitter, dtype), rng)

@@ -1,9 +1,9 @@
-"""What the user says about a fit: an estimator's arguments, read once and checked.
+"""The settings of a fit: an estimator's arguments, read once and checked.
 
-Arguments are checked here and not in the constructor, as scikit-learn asks, with messages that say
-what to pass instead.
+As scikit-learn asks, arguments are checked here and not in the constructor. Messages say what to
+pass instead.
 
-All methods and optimizers by the names the user knows are here too: a new one is one line.
+The tables of all methods and optimizers by name are here, too: a new one is one line.
 """
 
 from collections.abc import Collection, Mapping
@@ -43,7 +43,7 @@ from ..optimize import lbfgsb, scg
 from ..training.steps import STOCHASTIC
 from .combination import Combined
 
-AnyMethod = Method | Local  # the local one has a training of its own
+AnyMethod = Method | Local  # the local method has its own training
 CLASSIFICATION: dict[str, type[AnyMethod]] = {
     "sparse_kl": SparseKL,
     "full_kl": FullKL,
@@ -66,7 +66,7 @@ REGRESSION: dict[str, type[AnyMethod]] = {
 }
 METHODS = {"classes": CLASSIFICATION, "numbers": REGRESSION}  # by what is learned
 ROUNDS = "rounds"
-# What moves kernel and inducing points in full batch, the method's own solver inside.
+# Outer optimizers of full-batch training, for kernel and inducing points.
 FULL_BATCH: dict[str, lbfgsb.Maximise] = {"collapsed": lbfgsb.maximise, "scg": scg.maximise}
 CLASS_LIKELIHOODS = ("auto", *LINKS, "softmax", "ordinal")
 NUMBER_LIKELIHOODS = {n: cls for n, cls in LIKELIHOODS.items() if cls.targets == "numbers"}
@@ -77,7 +77,7 @@ _SWITCHES = (
 
 
 def fitted_methods(targets: str) -> dict[str, type[Capabilities]]:
-    """What `method_` can be after a fit: a contest may end in a combination."""
+    """The possible values of `method_`: a comparison may end in a combination."""
     return {**METHODS[targets], Combined.name: Combined}
 
 
@@ -88,13 +88,13 @@ def optimizers() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class FitSettings:
-    """All arguments that a fit depends on, by the names and in the values that the user knows.
+    """All arguments that a fit depends on, with the user's names and values.
 
-    What an estimator does not have is as if left at its default. The docstrings of GPClassifier and
-    GPRegressor say what each means.
+    Arguments that an estimator does not have are at their defaults. The docstrings of GPClassifier
+    and GPRegressor explain each.
 
     targets : what is learned, "classes" or "numbers".
-    names : which of the arguments the estimator has; a checkpoint is recognised by them.
+    names : the arguments that the estimator has; checkpoints are compared by them.
     """
 
     targets: str
@@ -134,7 +134,7 @@ class FitSettings:
 
     @classmethod
     def of(cls, targets: str, arguments: Mapping[str, Any]) -> "FitSettings":
-        """Read an estimator's arguments; the first that means nothing is an error."""
+        """Read and check an estimator's arguments."""
         known = {field.name: field.default for field in fields(cls)}
         mine = {name: value for name, value in arguments.items() if name in known}
         _check(targets, SimpleNamespace(**known | mine))
@@ -143,13 +143,14 @@ class FitSettings:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the estimator could be made of."""
+        """The arguments, to make such an estimator."""
         return {name: getattr(self, name) for name in self.names}
 
     def for_classes(self, classes: np.ndarray | None) -> "FitSettings":
-        """The same once the classes are known: "auto" is probit for two of them, else softmax.
+        """The settings for these classes: "auto" becomes probit for two classes, else softmax.
 
-        Methods that are derived for the largest of noisy functions have the probit for any number.
+        Methods for the multinomial probit (the largest of noisy functions) have probit for any
+        number.
         """
         if classes is None:
             return self
@@ -160,9 +161,9 @@ class FitSettings:
             return replace(self, likelihood="softmax" if softmax else "probit")
         if several and self.likelihood == "probit" and self.method not in by_probit:
             raise ValueError(
-                f"y holds {len(classes)} classes, and likelihood='probit' of more than two is for "
-                f"method={' and '.join(map(repr, by_probit))} alone. Use likelihood='softmax', or "
-                "'auto'."
+                f"y holds {len(classes)} classes, and only "
+                f"method={' or '.join(map(repr, by_probit))} has likelihood='probit' for more than "
+                "two. Use likelihood='softmax', or 'auto'."
             )
         if several and self.likelihood == "logit":
             raise ValueError(
@@ -172,7 +173,7 @@ class FitSettings:
         return self
 
     def starting_likelihood(self, classes: np.ndarray | None) -> Likelihood:
-        """The likelihood as the user gave it, for these classes or for numbers."""
+        """The initial likelihood, for these classes or for numbers."""
         if not isinstance(self.likelihood, str):
             return self.likelihood
         if self.likelihood == "probit" and classes is not None and len(classes) > 2:
@@ -187,18 +188,22 @@ class FitSettings:
 
     @property
     def likelihood_name(self) -> str:
-        """By which a method can say that it is derived for it; of two classes if none are known."""
+        """The likelihood's name for methods that are derived for one; two classes are assumed if
+        unknown.
+        """
         given = "probit" if self.likelihood == "auto" else self.likelihood
         return given if isinstance(given, str) else type(given).__name__.lower()
 
     @property
     def n_kernels(self) -> int:
-        """For how many classes there is a kernel each; 1: it is one for all."""
+        """The number of kernels: one for each class, or 1 for all classes."""
         return 1 if self.chooses_kernel else count_kernels(as_kernels(self.kernel))
 
     @property
     def chooses_inducing(self) -> bool:
-        """Whether neither number nor places of inducing points are given."""
+        """Whether the fit chooses the inducing points: neither their number nor their places are
+        given.
+        """
         return _is_auto(self.n_inducing) and self.inducing_points is None
 
     @property
@@ -236,7 +241,7 @@ def _check(targets: str, given: Any) -> None:
             f"validation_fraction must be below 1, got {shown(given.validation_fraction)}."
         )
     if given.resume and given.checkpoint is None:
-        raise ValueError("resume=True needs the folder to go on from: checkpoint='...'.")
+        raise ValueError("resume=True needs the folder of the run to resume: checkpoint='...'.")
 
 
 def _check_likelihood(targets: str, likelihood: Any) -> None:
@@ -253,8 +258,8 @@ def _check_likelihood(targets: str, likelihood: Any) -> None:
         one_of("likelihood", likelihood, tuple(NUMBER_LIKELIHOODS))
     elif likelihood.targets != targets:
         raise ValueError(
-            f"likelihood is a {type(likelihood).__name__}, which is about classes. Use "
-            "GPClassifier, or a likelihood of numbers."
+            f"likelihood is a {type(likelihood).__name__}, which is for classes. Use GPClassifier, "
+            "or a likelihood of numbers."
         )
 
 
@@ -263,20 +268,20 @@ def _is_auto(value: Any) -> bool:
 
 
 def one_of(name: str, value: Any, allowed: Collection[str]) -> None:
-    """A text out of a few."""
+    """Check a text that must be one of a few."""
     if not isinstance(value, str) or value not in allowed:
         listed = ", ".join(repr(option) for option in allowed)
         raise ValueError(f"{name} must be one of {listed}, got {shown(value)}.")
 
 
 def whole_number(name: str, value: Any, least: int) -> None:
-    """An int (not a bool) of at least `least`."""
+    """Check an int (not a bool) of at least `least`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {shown(value)}.")
 
 
 def number(name: str, value: Any, *, positive: bool) -> None:
-    """A finite real number, positive or at least zero."""
+    """Check a finite real number, positive or at least zero."""
     fits = (
         isinstance(value, Real)
         and not isinstance(value, bool | np.bool_)
@@ -289,6 +294,6 @@ def number(name: str, value: Any, *, positive: bool) -> None:
 
 
 def switch(name: str, value: Any) -> None:
-    """True or False."""
+    """Check True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {shown(value)}.")

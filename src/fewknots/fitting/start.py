@@ -1,10 +1,10 @@
 """Where a fit starts: kernel, inducing points and q(u), from rows or from an earlier fit.
 
-**Rows that a model holds as they are.** The posterior of a method without inducing points is held
-at rows: all of them, or for "ivm" those it chose. Inducing points can be rows too: where they are
-chosen among rows and do not move, and where there are as many of them as rows. With
-`store_rows=False` methods of the first kind are refused (plan.py), and inducing points set out
-beside rows and never on one (inducing.py).
+**Rows that a model contains unchanged.** The posterior of a method without inducing points is kept
+at rows: all rows, or for "ivm" those it chose. Inducing points can be rows, too: if they are chosen
+from the rows and do not move, or if there are as many of them as rows. With `store_rows=False`
+methods of the first kind are refused (plan.py), and inducing points start near rows but never on
+one (inducing.py).
 """
 
 from typing import Any
@@ -32,31 +32,33 @@ from .job import FittedModel, Job
 from .settings import AnyMethod, FitSettings, fitted_methods
 
 _FEW_ROWS = 20_000
-_ENOUGH_ROWS = 10_000  # to see how far each input spreads
+_ENOUGH_ROWS = 10_000  # rows to estimate the inputs' spread from
 
 
 def check_warm(warm: FittedModel, settings: FitSettings, n_features: int) -> None:
-    """Refuse to go on with rows of another width, or from rows if none is to be stored."""
+    """Refuse a warm start with another number of features, or from stored rows if none may be
+    stored.
+    """
     if not settings.store_rows and warm.stored_rows != 0:
         raise ValueError(
-            "warm_start=True goes on from a model that holds rows of X, or may hold some, which "
-            "store_rows=False does not allow. Set warm_start=False to begin anew."
+            "warm_start=True starts from a model that contains rows of X, or may contain some, "
+            "which store_rows=False forbids. Set warm_start=False to start again."
         )
     known = len(warm.standardiser.mean)
     if n_features != known:
         raise ValueError(
             f"warm_start=True continues a fit to {known} features, but X has {n_features}. Set "
-            "warm_start=False to begin anew."
+            "warm_start=False to start again."
         )
 
 
 def check_warm_method(warm: FittedModel, method: AnyMethod, n_latent: int) -> None:
-    """What a local fit knows is of no use to another method's inducing points, and so on."""
+    """Refuse a warm start from a fit with another kind of method or likelihood."""
     if warm.likelihood.n_latent != n_latent:
         raise ValueError(
             f"warm_start=True continues a fit with {warm.likelihood.n_latent} latent functions, "
-            f"but these classes and this likelihood need {n_latent}. Set warm_start=False to begin "
-            "anew."
+            f"but these classes and this likelihood need {n_latent}. Set warm_start=False to start "
+            "again."
         )
     if (
         fitted_methods("classes")[warm.method].looks_up_neighbours
@@ -64,7 +66,7 @@ def check_warm_method(warm: FittedModel, method: AnyMethod, n_latent: int) -> No
     ):
         raise ValueError(
             f"warm_start=True continues a fit by method={warm.method!r}, but method is "
-            f"{method.name!r} now. Set warm_start=False to begin anew."
+            f"{method.name!r} now. Set warm_start=False to start again."
         )
 
 
@@ -76,10 +78,10 @@ def starting_model(
     sampled: bool = False,
     n_inducing: int | None = None,
 ) -> Model:
-    """Kernel and inducing points as the rows suggest, or as an earlier fit has them.
+    """Initial kernel and inducing points, from the rows or from an earlier fit.
 
-    sampled : whether the rows are some of all.
-    n_inducing : how many points a checkpoint has, from which they will be taken.
+    sampled : whether the rows are a sample.
+    n_inducing : the number of points in the checkpoint that they will be taken from.
     """
     sparse, warm, Z = job.fit_plan.method.sparse, job.warm, None
     degrees = 0.0
@@ -98,9 +100,9 @@ def starting_model(
 
 
 def starting_kernel(job: Job, rows: Rows, sampled: bool = False) -> Found:
-    """The kernel with a value for every parameter, as the spread of the rows suggests.
+    """The kernel with a value for every parameter, from the spread of the rows.
 
-    The default kernel's lengthscales start where they explain the targets best.
+    The default kernel's lengthscales are those that explain the targets best.
     """
     if job.learned_kernel is not None:
         return Found(job.learned_kernel, 0.0)
@@ -108,14 +110,14 @@ def starting_kernel(job: Job, rows: Rows, sampled: bool = False) -> Found:
     X = rows.X[some].astype(np.float64, copy=False)
     weights = np.maximum(rows.weights[some], 1e-300)
     kernel = job.kernel
-    if job.shape is not None:  # the spread is that of the warped inputs
+    if job.shape is not None:  # spread of the warped inputs
         X = kernel.prepared(np.ones(X.shape[1])).coordinates(X)
     spread = Standardiser.fitted(X, weights).scale
     kernel = kernel.prepared(spread, job.settings.ard)
     if not job.settings.chooses_kernel:
         return Found(kernel, 0.0)
     found = screened(job.kernel, kernel, rows, job.encoding.likelihood.n_latent)
-    # its straight part takes a number for each input
+    # its linear part takes a number for each input
     return found._replace(degrees=max(found.degrees, float(rows.X.shape[1])))
 
 
@@ -127,7 +129,7 @@ def problem_of(
     rng: np.random.RandomState,
     learned: Learned | None = None,
 ) -> Problem:
-    """What is to be solved; `rows` are all, or a sample."""
+    """The problem to be solved; `rows` are all rows or a sample."""
     settings, method = job.settings, job.fit_plan.method
     assert isinstance(method, Method)
     if learned is None:
@@ -163,7 +165,7 @@ def _starting_points(
     sampled: bool,
     degrees: float,
 ) -> Float[np.ndarray, "M D"]:
-    """The user's, brought to the rows' units, or chosen from the rows."""
+    """The user's inducing points in the rows' units, or points chosen from the rows."""
     settings, X = job.settings, rows.X
     if settings.inducing_points is not None:
         return _given_points(settings, job.standardiser, X)
@@ -208,27 +210,27 @@ def _given_points(
     Z = standardiser(Z)
     if not settings.store_rows and (count := n_rows_among(Z, X)):
         raise ValueError(
-            f"{count} of the inducing_points are rows of X, which store_rows=False does not allow. "
-            "Give other points, or leave them out: then they are chosen beside the rows."
+            f"{count} of the inducing_points are rows of X, which store_rows=False forbids. Give "
+            "other points, or leave them out: then points near rows are chosen."
         )
     return Z
 
 
 def with_stored(job: Job, fitted: Fitted, X: Float[np.ndarray, "N D"]) -> Fitted:
-    """And how many of its points are rows; inducing points were chosen among X."""
+    """The fit with the number of its points that are rows; inducing points were chosen from X."""
     points = fitted.posterior.points
     all_are = job.fit_plan.method.stores_rows
     return fitted._replace(stored_rows=len(points) if all_are else n_rows_among(points, X))
 
 
 def n_rows_among(points: Float[np.ndarray, "M D"], X: Float[np.ndarray, "N D"]) -> int:
-    """How many of the points are rows of X, to the last digit of the points' dtype."""
+    """How many of the points equal a row of X in the points' dtype."""
     return int(np.count_nonzero(np.isin(_whole(points, points.dtype), _whole(X, points.dtype))))
 
 
 def _whole(rows: Any, dtype: np.dtype) -> np.ndarray:
-    """Each row as one value, so that rows can be looked up."""
-    rows = np.ascontiguousarray(rows, dtype) + dtype.type(0.0)  # zero has one sign
+    """Each row as one value, so that rows can be compared."""
+    rows = np.ascontiguousarray(rows, dtype) + dtype.type(0.0)  # -0.0 becomes 0.0
     return rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
 
 
@@ -236,7 +238,7 @@ def _whole(rows: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def naturals_of(kernel: Kernel, posterior: GaussianPosterior, jitter: float) -> Naturals:
-    """The natural parameters of q(v) behind a posterior, v = L⁻¹u.
+    """The natural parameters of q(v) of a posterior, v = L⁻¹u.
 
     The posterior holds w = T u ~ N(mean, diag s); so v = (T L)⁻¹ w.
     """
@@ -244,7 +246,7 @@ def naturals_of(kernel: Kernel, posterior: GaussianPosterior, jitter: float) -> 
     kernel = jax.tree.map(lambda p: np.asarray(p, np.float64), kernel)
     L = np.linalg.inv(np.asarray(_whitener(kernel, Z, np.asarray(jitter))))
     T = posterior.projection.astype(np.float64) @ L
-    # 1 - s is held rounded: where the data said nearly everything, s is known to that.
+    # 1 - s is stored rounded: if the data determine nearly everything, s is known to that.
     rounding = float(np.finfo(posterior.shrink.dtype).eps)
     s = np.maximum(1.0 - posterior.shrink.astype(np.float64), rounding)[..., None]
     return Naturals((T / s).mT @ T, (T.mT @ (posterior.mean[..., None] / s))[..., 0])
@@ -257,7 +259,7 @@ def _whitener(kernel: Kernel, Z: Float[AnyArray, "M D"], jitter: Any) -> Float[A
 
 
 def start_of(model: Model, jitter: float, wide: np.dtype, warm: FittedModel | None) -> Start:
-    """From the prior, or from what is known."""
+    """The initial q: the prior, or that of an earlier fit."""
     assert model.Z is not None
     base = prior_base(len(model.Z), wide, model.likelihood.n_latent)
     q = base.naturals

@@ -1,20 +1,20 @@
-r"""Which inputs are warped, the units they are warped in, and where learning starts.
+r"""Which inputs are warped, their units, and the initial slopes.
 
-`warp="auto"` warps inputs with long tails: those that look more like a normal variable with a power
-below 1 on one of their sides. All others stay as they are: their slopes would be parameters for
-few rows to overfit, of which the evidence has no need. So does an input with fewer than ten
-distinct values (a level's 0 and 1, a grade from 1 to 5), and one of which a part of the kernel
-needs the values as they are: a period is one in the user's units. Nothing is warped where nothing
-is to be learned, or where the user wants no standardising.
+`warp="auto"` warps inputs with long tails: those that become closer to normal with a power below 1
+on one of their sides. Other inputs are not warped: with few rows, their slopes would only overfit.
+Not warped either: an input with fewer than ten distinct values (a level's 0 and 1, a grade from 1
+to 5), and an input that a part of the kernel needs unchanged (a period is in the user's units).
+With learn_kernel=False or standardize=False nothing is warped.
 
-A warped input is measured from its median in robust standard deviations (data/quantiles.py), all
-others from their mean as without warps. The slopes start where the warped input looks most like a
-normal one: of a few slopes for each side, those for which its quantiles correlate best with a
-normal variable's (the probability plot's correlation, Filliben 1975). They are learned from there,
-with the prior that log slope ~ N(its start, ¼²): few rows move a power by little, many rows by as
-much as they ask for. (Of ½, ¼ and not at all, ¼ predicted best on generated and small real tables.)
+A warped input is centred at its median and scaled by a robust standard deviation
+(data/quantiles.py); all others have mean 0 and standard deviation 1. The initial slopes make the
+warped input as close to normal as possible: of a few slopes for each side, those for which its
+quantiles correlate best with those of a normal variable (probability plot correlation, Filliben
+1975). Training starts there, with the prior log slope ~ N(log of the start, ¼²): few rows change a
+power little, many rows as much as needed. (Of the spreads ½, ¼ and 0, ¼ predicted best on
+generated and small real tables.)
 
-All follows from the same rows wherever they are kept, drawn by their numbers.
+Everything is computed from the same rows, drawn by their numbers, wherever the rows are kept.
 """
 
 from typing import Any, NamedTuple
@@ -37,21 +37,22 @@ from .settings import FitSettings
 _SOME_ROWS = 5000
 _LEAST_VALUES = 10
 _LEVELS = np.arange(1, 100) / 100.0
-_POWERS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.5, -1.0, -2.0)  # the first of equals is taken
+_POWERS = (1.0, 0.75, 0.5, 0.25, 0.0, -0.5, -1.0, -2.0)  # of equal ones the first is taken
 _SPREAD = 0.25
 _LOWEST_POWER, _HIGHEST_POWER = -4.0, 3.0
-_FAR, _FARTHEST = 30.0, 1e6  # that a row of the fit may be from zero, warped: at first, and ever
-# Of correlation; below, an input starts as it is. Chance gives a normal variable's rows the second.
+_FAR, _FARTHEST = 30.0, 1e6  # largest |w| of a row of the fit: at the start, and in training
+# Least gains of correlation for a warp. The second is what a normal variable's rows reach by
+# chance.
 _WORTH_A_WARP, _TIMES_ROWS = 1e-3, 2.0
 
 
 class Shape(NamedTuple):
-    """The inputs that are warped, and what is believed of their slopes."""
+    """The inputs that are warped, and the priors of their slopes."""
 
     columns: tuple[int, ...]
     below: LearnedSlope
     above: LearnedSlope
-    spread: tuple[float, ...]  # of every input, as the warps have it at first
+    spread: tuple[float, ...]  # of every input under the initial warps
 
     def around(self, kernel: Kernel) -> Warp:
         """The kernel with its inputs warped."""
@@ -65,7 +66,7 @@ def warped_units(
     encode: Encode,
     standardiser: Standardiser,
 ) -> tuple[Standardiser, Shape | None]:
-    """The units of a fit with warps, and the warps it begins with; None if there are none."""
+    """The units of a fit with warps, and its initial warps; None if there are none."""
     if settings.warp is None or not (settings.standardize and settings.learn_kernel):
         return standardiser, None
     candidates = list(range(source.n_features))
@@ -92,7 +93,7 @@ def warped_units(
 def shape_as_before(
     kernel: Kernel, source: RowSource, encode: Encode, standardiser: Standardiser
 ) -> Shape | None:
-    """What is believed of the slopes of a fit that goes on, in the units it has."""
+    """The slopes and their priors for a warm start, in the units of the earlier fit."""
     if not isinstance(kernel, Warp):
         return None
     every = range(source.n_features) if kernel.columns is None else kernel.columns
@@ -100,7 +101,7 @@ def shape_as_before(
 
 
 def _some_rows(source: RowSource, encode: Encode) -> Rows:
-    """In the user's units, the same wherever they are kept."""
+    """Some rows in the user's units, the same ones wherever the rows are kept."""
     numbers = np.sort(some_rows(source.n_rows, _SOME_ROWS))
     rows = source.table(Standardiser.identity(source.n_features), encode).take(numbers)
     counted = np.asarray(rows.weights) > 0
@@ -108,7 +109,7 @@ def _some_rows(source: RowSource, encode: Encode) -> Rows:
 
 
 def _inputs_that_may_be_warped(kernel: Kernel, n_inputs: int) -> list[int]:
-    """None if the kernel warps its inputs by itself."""
+    """The inputs that may be warped; None if the kernel has warps of its own."""
     if any(isinstance(part, Warp) for part in _all_kernels(kernel)):
         return []
     left = set(range(n_inputs))
@@ -145,20 +146,20 @@ def _shape(columns: list[int], standardiser: Standardiser, rows: Rows) -> Shape:
 
 
 def _power_to_reach(far: float, farthest: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
-    """With which the farthest row comes no farther than that."""
+    """The power with which the farthest row stays within the limit."""
     return np.minimum(_HIGHEST_POWER, np.log(BEND * far) / np.log1p(BEND * farthest))
 
 
 def starting_powers(
     T: Float[np.ndarray, "N d"], weights: Float[np.ndarray, " N"]
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
-    """The powers below and above for which each column looks most like a normal one.
+    """The powers below and above zero for which each column is closest to normal.
 
     T : rows in robust units.
     """
     q = quantiles(T, weights, _LEVELS)
     normal = ndtri(_LEVELS) / np.linalg.norm(ndtri(_LEVELS))
-    # a power changes one side and leaves the other: each side is made once
+    # a power changes one side only, so each side is computed once
     sides = {power: _warped(q, power) for power in _POWERS}
     best = _correlation(sides[1.0], normal) + _WORTH_A_WARP + _TIMES_ROWS / len(T)
     below, above = np.ones(T.shape[1]), np.ones(T.shape[1])

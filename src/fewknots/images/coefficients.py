@@ -2,15 +2,15 @@ r"""Scattering coefficients of order zero, one and two (Bruna & Mallat 2013, eq.
 
     S₀ = x ⋆ φ,    S₁ = |x ⋆ ψ_{j,θ}| ⋆ φ,    S₂ = ||x ⋆ ψ_{j,θ}| ⋆ ψ_{j',θ'}| ⋆ φ,  j' > j.
 
-The modulus of a wavelet's response says how much of this wave there is around a pixel, and no
-longer exactly where: moved by less than 2ᴶ, an image has nearly the same coefficients. What φ loses
-of it, the second wavelets see.
+The modulus of a wavelet's response is the strength of this wave near a pixel, without its exact
+position: an image shifted by less than 2ᴶ has nearly the same coefficients. The second wavelets
+recover the information that φ removes.
 
-Convolutions are products of Fourier transforms, of the image continued by its mirror image, so that
-its far edges do not meet. A response to a wavelet of scale 2ʲ is kept at every 2ʲ-th pixel: where
-all else is dropped, frequencies fold (`_thinned`). φ falls apart into rows and columns, and its
-values are wanted at few places, so x ⋆ φ at those places is A x Bᵀ with two small matrices. These
-places are `stride` pixels apart, about the centre of the image.
+Convolutions are products of Fourier transforms. The image is continued by its mirror image, so that
+opposite edges do not affect each other. The response to a wavelet of scale 2ʲ is kept at every
+2ʲ-th pixel, which folds frequencies (`_thinned`). φ is a product of functions of row and column
+and is needed at few places, so x ⋆ φ there is A x Bᵀ with two small matrices. These places are
+`stride` pixels apart, symmetric about the centre of the image.
 
 | symbol | name                                         | shape                       |
 |--------|----------------------------------------------|-----------------------------|
@@ -33,7 +33,7 @@ _PERIODS = np.arange(-3, 4)
 
 
 class Filters(NamedTuple):
-    """All that depends on the size of the images alone; a pytree."""
+    """Everything that depends only on the size of the images; a pytree."""
 
     first: tuple[Float[np.ndarray, "L P Q"], ...]
     second: tuple[tuple[Float[np.ndarray, "L p q"], ...], ...]
@@ -68,13 +68,13 @@ def padded_size(n: int, J: int) -> int:
 
 
 def mirrored(n: int, J: int) -> Int[np.ndarray, " P"]:
-    """Which pixel stands where in an image that goes on as its mirror image."""
+    """The pixel at each place of an image that is continued by its mirror image."""
     missing = padded_size(n, J) - n
     return np.pad(np.arange(n), (missing // 2, missing - missing // 2), mode="reflect")
 
 
 def places(n: int, stride: int) -> Float[np.ndarray, " h"]:
-    """Where among n pixels coefficients are taken: `stride` apart, about the centre."""
+    """The positions of coefficients among n pixels: `stride` apart, symmetric about the centre."""
     count = -(-n // stride)
     return 0.5 * (n - 1) + stride * (np.arange(count) - 0.5 * (count - 1))
 
@@ -94,7 +94,7 @@ def averages(n: int, where: Float[np.ndarray, " h"], J: int, j: int) -> Float[np
 
 
 def path_names(J: int, L: int) -> list[str]:
-    """What the coefficients are, in their order."""
+    """Names of the coefficients, in their order."""
     first = [[f"j{j}a{t}" for t in range(L)] for j in range(J)]
     second = [
         f"{one}_{other}"

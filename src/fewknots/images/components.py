@@ -1,11 +1,11 @@
-r"""Principal components of rows that come in blocks, and partial whitening.
+r"""Principal components of rows that are read in blocks, and partial whitening.
 
     S = Σ_n (z_n - m)(z_n - m)ᵀ / (N - 1) = V Λ Vᵀ,      λ_1 ≥ λ_2 ≥ ...
 
 A row becomes x = s Λ^{-w/2} Vᵀ (z - m), with the first K columns of V. With w = 0 these are plain
-principal components, with w = 1 each has variance one; between them, directions that vary little
-count for more than they do in pixels, but for less than those that vary a lot. s makes the mean
-variance one, so that no distance depends on the units of the image.
+principal components, with w = 1 each has variance one; values between these give directions of low
+variance more weight than in pixels, but less than directions of high variance. s makes the mean
+variance one, so that distances do not depend on the units of the image.
 
 The covariance is a sum over blocks. Products of a block are in the dtype of its numbers, sums of
 blocks in float64, both relative to a pivot, the first block's mean, so that nothing cancels.
@@ -25,12 +25,12 @@ from ..numerics.precision import one_lapack_thread
 
 # Directions that vary less than this, relative to the first, are rounding.
 _ROUNDING = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
-_MOST = 16_384  # coefficients, whose covariance takes 2 GiB
-_FEW = 4  # times fewer components than coefficients: Lanczos' iteration is faster
+_MOST = 16_384  # most coefficients; their covariance takes 2 GiB
+_FEW = 4  # if there are this many times fewer components, Lanczos' iteration is faster
 
 
 class Components(NamedTuple):
-    """What is learned of the rows.
+    """The components learned from the rows.
 
     axes : s Λ^{-w/2} Vᵀ, a row for each component
     variances : Λ
@@ -44,16 +44,18 @@ class Components(NamedTuple):
 def principal_components(
     blocks: Iterable[Float[np.ndarray, "_ D"]], most: int, whitening: float
 ) -> Components:
-    """The first components, at most `most`, and no more than differ from rounding."""
+    """The first components: at most `most`, and only those with a variance above rounding
+    errors.
+    """
     mean, covariance, dtype = _moments(blocks)
     same = (4.0 * np.finfo(dtype).eps) ** 2 * np.square(mean, dtype=np.float64).sum()
     if not np.trace(covariance) > same:
-        raise DataError("all images are the same: there is nothing to tell them apart by.")
+        raise DataError("all images are the same: they cannot be distinguished.")
     variances, axes = _largest(covariance, min(most, len(mean)))
     kept = variances > max(same, _ROUNDING[dtype] * variances[0])
     variances, axes = variances[kept], axes[kept]
     largest = np.argmax(np.abs(axes), axis=1)
-    signs = np.sign(axes[np.arange(len(axes)), largest])  # else they are a matter of chance
+    signs = np.sign(axes[np.arange(len(axes)), largest])  # beyond this they are only rounding noise
     scales = signs * variances ** (-0.5 * whitening)
     scales /= np.sqrt(np.mean(variances ** (1.0 - whitening)))
     return Components(mean.astype(dtype), (scales[:, None] * axes).astype(dtype), variances)
@@ -83,8 +85,8 @@ def _moments(
     D = first.shape[1]
     if D > _MOST:
         raise DataError(
-            f"images have {D:,} coefficients, and components are learned of {_MOST:,} at most. "
-            "Take a larger J or stride, or n_components=None."
+            f"images have {D:,} coefficients, but components can be learned from {_MOST:,} at "
+            "most. Use a larger J or stride, or n_components=None."
         )
     pivot = first.mean(axis=0)
     total, sums, count = np.zeros(D), np.zeros((D, D)), 0
@@ -94,7 +96,7 @@ def _moments(
         total += centred.sum(axis=0, dtype=np.float64)
         sums += centred.T @ centred
     if count < 2:
-        raise DataError(f"components are learned from two images at least, and here is {count}.")
+        raise DataError(f"learning components needs at least two images, got {count}.")
     shift = total / count
     sums -= np.outer(shift, count * shift)
     return pivot + shift, sums / (count - 1), pivot.dtype

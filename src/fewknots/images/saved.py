@@ -1,4 +1,4 @@
-"""What of a fitted `Scattering` goes into a model file, and the transformer again.
+"""Writing a fitted `Scattering` to a model file, and reading it back.
 
 Nothing in a file is trusted: arguments are checked as `fit` checks them, sizes follow from them,
 and arrays have those sizes.
@@ -37,9 +37,9 @@ def contents(scattering: Scattering) -> tuple[Header, Arrays]:
 
 
 def restored(header: Any, arrays: Arrays) -> Scattering:
-    """The transformer that header and arrays hold."""
+    """The transformer from header and arrays."""
     arguments = decode_arguments(header["arguments"], known_classes())
-    if isinstance(arguments.get("shape"), np.ndarray):  # what a tuple is in a file
+    if isinstance(arguments.get("shape"), np.ndarray):  # a tuple is a list in a file
         arguments["shape"] = tuple(arguments["shape"].tolist())
     scattering = Scattering(**arguments)
     shape = header["image_shape"]

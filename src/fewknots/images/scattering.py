@@ -1,4 +1,4 @@
-"""Scattering: images to rows in which Gaussian processes find their way. Conventions only.
+"""`Scattering`: images as rows that suit Gaussian processes. Only conventions here.
 
 The mathematics is in wavelets.py, coefficients.py and components.py.
 """
@@ -28,18 +28,18 @@ from .components import principal_components
 
 LEAST_SIDE = 8
 NONLINEARITIES = ("root", "log", None)
-_SHARE = 0.1  # of a path's mean coefficient: where root and logarithm begin to bend
-_LEAST_FLOOR = 1e-6  # relative to the largest of all paths, for one that is always zero
+_SHARE = 0.1  # τ relative to a path's mean coefficient
+_LEAST_FLOOR = 1e-6  # relative to the largest of all paths, for a path that is always zero
 _FLOOR_IMAGES = 1000
-_BYTES = {"cpu": 2**27, "gpu": 2**31}  # of the largest intermediate result
+_BYTES = {"cpu": 2**27, "gpu": 2**31}  # size of the largest intermediate result
 _CALL = 4  # cost of a call, in images
 
 
 class Scattering(TransformerMixin, BaseEstimator):
     """Wavelet scattering of order two, then principal components with partial whitening.
 
-    For small images without a network: what comes out is the same for an image moved a little, and
-    nearly so for one bent a little, and nothing of it is learned but principal components.
+    For small images, without a neural network. The result hardly changes if an image is shifted or
+    deformed a little, and only the principal components are learned.
 
     Parameters
     ----------
@@ -48,22 +48,23 @@ class Scattering(TransformerMixin, BaseEstimator):
     L : int, default 8
         Number of angles.
     stride : int or None, default None
-        Pixels between the places at which coefficients are taken. None: 2**J.
+        Distance in pixels between the places of the coefficients. None: 2**J.
     nonlinearity : {"root", "log", None}, default "root"
-        √(1 + s/τ) - 1 or log(1 + s/τ) of a coefficient s, with τ a tenth of the mean of its kind
-        over all images. It makes weak waves count. None: coefficients as they are.
+        √(1 + s/τ) - 1 or log(1 + s/τ) of a coefficient s, where τ is a tenth of its kind's mean
+        over all images. It increases the effect of weak waves. None: coefficients unchanged.
     n_components : int or None, default 300
-        Principal components, at most; there are fewer if the images differ in fewer ways. None: all
-        coefficients, as they are.
+        Maximum number of principal components; fewer if the images vary in fewer directions. None:
+        all coefficients, unchanged.
     whitening : float from 0 to 1, default 0.5
-        0: components as they are; 1: each with variance one. In any case their mean variance is
-        one. A classifier that standardises its inputs would undo this: see Examples.
+        0: components unchanged; 1: each with variance one. Their mean variance is always one. A
+        classifier that standardises its inputs would undo this, so use standardize=False: see
+        Examples.
     shape : tuple or None, default None
-        (height, width) or (height, width, channels) of images that come as flat rows.
+        (height, width) or (height, width, channels) of images given as flat rows.
     max_fit_images : int or None, default 20000
-        `fit` looks at no more images than that, evenly spaced. None: at all.
+        `fit` uses at most this number of images, evenly spaced. None: all.
     dtype : {"float32", "float64"} or None, default None
-        What to compute in. None: float32.
+        Number format of the computations. None: float32.
     device : {"auto", "cpu", "gpu"}, default "auto"
         Where to compute. "auto": on the GPU if JAX sees one.
 
@@ -73,12 +74,13 @@ class Scattering(TransformerMixin, BaseEstimator):
     Attributes
     ----------
     image_shape_ : tuple, (height, width, channels)
-    n_features_in_ : int, how many numbers an image has
+    n_features_in_ : int, number of pixels times channels
     feature_names_in_ : array of str, if X had column names
     floor_ : array of shape (n_paths * channels,), τ; None without nonlinearity
-    mean_, components_ : arrays of shape (n_coefficients,) and (n_components, n_coefficients); what
-        is taken off and multiplied; None if n_components is None
-    explained_variance_ : array of shape (n_components,), of the components before whitening
+    mean_, components_ : arrays of shape (n_coefficients,) and (n_components, n_coefficients): the
+        mean that is subtracted and the matrix that multiplies; None if n_components is None
+    explained_variance_ : array of shape (n_components,), variances of the components before
+        whitening
 
     Examples
     --------
@@ -117,7 +119,7 @@ class Scattering(TransformerMixin, BaseEstimator):
         self.device = device
 
     def fit(self, X: Any, y: Any = None) -> "Scattering":
-        """Learn the components of these images; y is not looked at."""
+        """Learn the components of these images; y is ignored."""
         self._check_arguments()
         images = self._images(X, reset=True)
         self.image_shape_ = images.shape[1:]
@@ -134,7 +136,7 @@ class Scattering(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Float[np.ndarray, "N K"]:
-        """A row for each image."""
+        """Transform images to rows."""
         check_is_fitted(self)
         images = self._images(X, reset=False)
         learned = self.floor_, self.mean_, self.components_
@@ -148,7 +150,7 @@ class Scattering(TransformerMixin, BaseEstimator):
             return map_blocks(block, images, call=_CALL, sizes=sizes)[0].T
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns: numbered components, or what each coefficient is."""
+        """Names of the columns: numbered components, or names of the coefficients."""
         check_is_fitted(self)
         if self.components_ is not None:
             names = [f"scattering{k}" for k in range(len(self.components_))]
@@ -175,7 +177,7 @@ class Scattering(TransformerMixin, BaseEstimator):
         return resolve_dtype("float32" if self.dtype is None else self.dtype)
 
     def _images(self, X: Any, reset: bool) -> np.ndarray:
-        """N × H × W × C, in whatever dtype they came."""
+        """The images as N × H × W × C, in their own dtype."""
         if getattr(X, "ndim", 2) > 2:
             if X.ndim > 4:
                 raise DataError(f"X has {X.ndim} axes: images have three, or four with channels.")
@@ -187,7 +189,7 @@ class Scattering(TransformerMixin, BaseEstimator):
         wanted = None if self.shape is None else (*self.shape, 1)[:3]
         wanted = wanted if reset else self.image_shape_
         if wanted is not None and images.shape[1:] != tuple(wanted):
-            raise DataError(f"images are {_told(images.shape[1:])}, not {_told(wanted)}.")
+            raise DataError(f"images are {_size(images.shape[1:])}, not {_size(wanted)}.")
         return images
 
     def _shape_of_rows(self, n_features: int, reset: bool) -> tuple[int, ...]:
@@ -195,12 +197,12 @@ class Scattering(TransformerMixin, BaseEstimator):
             return self.image_shape_
         if self.shape is None:
             raise ValueError(
-                f"X has a row of {n_features} numbers for each image: say how high and wide they "
-                "are, as in Scattering(shape=(28, 28))."
+                f"X has a row of {n_features} numbers for each image: give their height and width, "
+                "as in Scattering(shape=(28, 28))."
             )
         shape = (*self.shape, 1)[:3]
         if np.prod(shape) != n_features:
-            raise DataError(f"rows of {n_features} numbers are no images of {_told(shape)}.")
+            raise DataError(f"rows of {n_features} numbers are not images of {_size(shape)}.")
         return shape
 
     def _check_arguments(self) -> None:
@@ -239,14 +241,14 @@ class Scattering(TransformerMixin, BaseEstimator):
         side = min(shape[:2])
         if side < LEAST_SIDE:
             raise DataError(
-                f"images are {_told(shape)}: scattering needs {LEAST_SIDE} pixels at least on "
-                "each side."
+                f"images are {_size(shape)}: scattering needs at least {LEAST_SIDE} pixels on each "
+                "side."
             )
         if side < 2**self.J:
             most = int(np.log2(side))
             raise ValueError(
-                f"J={self.J} averages over {2**self.J} pixels, and images are {_told(shape)}: "
-                f"J={most} is the most."
+                f"J={self.J} averages over {2**self.J} pixels, but images are {_size(shape)}: "
+                f"J can be at most {most}."
             )
 
     # --- blocks -------------------------------------------------------------------------------
@@ -282,7 +284,7 @@ class Scattering(TransformerMixin, BaseEstimator):
             total = total + sizes[: rows.stop - rows.start].sum(axis=0)
         floor = _SHARE * total / len(images)
         if not np.any(floor > 0):
-            raise DataError("all images are black: every pixel of them is zero.")
+            raise DataError("all images are black: all their pixels are zero.")
         return np.maximum(floor, _LEAST_FLOOR * floor.max()).astype(self._dtype)
 
 
@@ -293,7 +295,7 @@ def _spaced(images: np.ndarray, most: int) -> np.ndarray:
     return images[np.linspace(0, len(images) - 1, most).astype(int)]
 
 
-def _told(shape: Any) -> str:
+def _size(shape: Any) -> str:
     height, width, channels = shape
     return f"{height} x {width} pixels" + (f" with {channels} channels" if channels > 1 else "")
 

@@ -1,4 +1,4 @@
-"""Pipelines of two steps: `Scattering`, and what learns from its rows."""
+"""Pipelines of two steps: `Scattering`, and a classifier or regressor."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ def steps_of(pipeline: Pipeline) -> tuple[Scattering, Any]:
     if len(steps) != 2 or not isinstance(steps[0], Scattering):
         found = ", ".join(type(step).__name__ for step in steps)
         raise TypeError(
-            "fewknots keeps and exports pipelines of two steps, a Scattering and a classifier or "
-            f"regressor of its own; this one has {found}."
+            "fewknots saves and exports pipelines of two steps, a Scattering and a GPClassifier or "
+            f"GPRegressor; this one has {found}."
         )
     for step in steps:
         check_is_fitted(step)

@@ -1,8 +1,8 @@
 r"""Morlet wavelets and a Gaussian window, as functions of frequency on a periodic grid.
 
-A wavelet of scale 2ʲ and angle θ is a Gaussian, longer across its waves than along them, times a
-wave, less as much of the Gaussian as makes its mean zero. With ω∥ and ω⊥ the parts of a frequency ω
-along θ and across it, s = 0.8 · 2ʲ and ξ = (3π/4) 2⁻ʲ,
+A wavelet of scale 2ʲ and angle θ is a Gaussian times a wave, minus a multiple of the Gaussian that
+makes its mean zero. The Gaussian is longer across the direction of the wave than along it. With ω∥
+and ω⊥ the parts of a frequency ω along θ and across it, s = 0.8 · 2ʲ and ξ = (3π/4) 2⁻ʲ,
 
     ψ̂(ω) = c [ ĝ(ω∥ - ξ, ω⊥) - β ĝ(ω∥, ω⊥) ],   ĝ(a, b) = exp(-½ s² (a² + (L b / 4)²)),
 
@@ -14,7 +14,7 @@ is the largest number for which the Littlewood-Paley sum is nowhere above one (t
 
     |φ̂(ω)|² + ½ Σ_{j,θ} ( |ψ̂(ω)|² + |ψ̂(-ω)|² ) ≤ 1,
 
-so that a transform never adds energy, and two images are never farther apart after it than before.
+so that a transform never adds energy, and never increases the distance of two images.
 
 | symbol | name     | shape           |
 |--------|----------|-----------------|
@@ -27,7 +27,7 @@ from jaxtyping import Float
 
 _FINEST = 0.8  # standard deviation of the finest wavelet along its waves, in pixels
 _REPEATS = range(-2, 3)
-_NOTHING = 1e-9  # below: no wavelet says anything about this frequency
+_NOTHING = 1e-9  # below this no wavelet covers a frequency
 
 
 def wavelets(grid: tuple[int, int], J: int, L: int) -> Float[np.ndarray, "J L P Q"]:

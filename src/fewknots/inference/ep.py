@@ -1,21 +1,21 @@
 r"""Expectation propagation, for any prior of priors.py (Minka 2001; Table 1's "EP" and "EPFitc").
 
-Each site is chosen so that, put in place of its row's likelihood, it leaves the same mean and
-variance. With the site taken out, f_n has the *cavity* N(μ₋, σ₋²); with the likelihood put in
-its place the *tilted* moments follow from
+Each site is chosen so that it gives the same mean and variance as its row's likelihood in its
+place. Without the site, f_n has the *cavity* distribution N(μ₋, σ₋²); with the likelihood instead
+of the site the *tilted* moments follow from
 
     Ẑ = ∫ p(y|f) N(f|μ₋, σ₋²) df,   α = ∂ log Ẑ/∂μ₋,   c = -∂² log Ẑ/∂μ₋²,
 
-and the site that reproduces them is b = c/(1 - σ₋²c), g = (α + cμ₋)/(1 - σ₋²c). For a log-concave
-likelihood 0 < σ₋²c < 1, so b is positive whatever the cavity. At the fixed point
+and the site with these moments is b = c/(1 - σ₋²c), g = (α + cμ₋)/(1 - σ₋²c). For a log-concave
+likelihood 0 < σ₋²c < 1, so b is positive for every cavity. At the fixed point
 
     log Z_EP = log ∫ p(f) Π_n site_n(f_n) df + Σ_n (log Ẑ_n - log ∫ N(f|μ₋, σ₋²) site_n(f) df)
 
-is stationary in the sites, so its derivative for the kernel is (R) of priors.py, and that for the
-likelihood's own parameters is Σ_n ∂ log Ẑ_n, sites held.
+is stationary in the sites, so its gradient with respect to the kernel is (R) of priors.py, and with
+respect to the likelihood's own parameters Σ_n ∂ log Ẑ_n at fixed sites.
 
-A weight w ≥ 1 is w equal copies of the row, each with an equal share of the site, and the cavity
-takes out one copy: exact for whole numbers. Below 1 the cavity need not exist.
+A weight w ≥ 1 means w equal copies of the row, each with an equal share of the site, and the cavity
+removes one copy: exact for whole numbers. Below 1 the cavity may not exist.
 
 | symbol     | name here            | shape |
 |------------|----------------------|-------|
@@ -24,8 +24,8 @@ takes out one copy: exact for whole numbers. Below 1 the cavity need not exist.
 | μ₋, σ₋²    | cavity.*             | 1×N   |
 | 1 - bσ²    | left                 | 1×N   |
 
-Cost: parallel, one pass of the prior a sweep (O(N³) or O(NM²)); sequential, the same order in N
-rank-one steps, fewer sweeps.
+Cost of a sweep: parallel, one pass of the prior (O(N³) or O(NM²)); sequential, N rank-one steps of
+the same order in total, but fewer sweeps.
 """
 
 from dataclasses import dataclass
@@ -42,12 +42,12 @@ from .sites import Belief, Direction, Rows, Running, Sites, log_partition
 
 Sweeps = Literal["parallel", "sequential"]
 _SMALLEST_STEP = 0.1
-_PATIENCE = 20  # sweeps, or all there are, without coming closer: what is left is rounding
+_PATIENCE = 20  # sweeps without progress: the remaining change is rounding
 
 
 @runtime_checkable
 class EpPrior(Protocol):
-    """A prior that can also be revised one row at a time."""
+    """A prior whose posterior can also be updated one row at a time."""
 
     def belief(self, sites: Sites) -> Belief: ...
 
@@ -68,7 +68,7 @@ class Propagated(NamedTuple):
     """Sites at (or near) their fixed point."""
 
     sites: Sites
-    targets: Sites  # what each should be, given the others
+    targets: Sites  # the target of each, given the others
     belief: Belief
     evidence: Float[Array, ""]
     change: Float[Array, ""]  # the largest change a further sweep would make, see `_distance`
@@ -97,8 +97,8 @@ def solve_ep(
         stale: Array  # sweeps since it was reached
 
     def improving(state: SweepState):
-        # log Z_EP is stationary: it stands still long before the sites do. Tolerance 0 asks for
-        # the sites themselves.
+        # log Z_EP is stationary in the sites, so it converges before them. With tolerance 0 the
+        # sites themselves must converge.
         moving = (state.gain > tolerance) | (tolerance == 0)
         closing_in = (state.now.change > _precision(rows)) & (state.stale < patience)
         return moving & closing_in
@@ -138,7 +138,7 @@ def solve_ep(
 
 
 def look(prior: EpPrior, sites: Sites, likelihood: Likelihood, rows: Rows) -> Propagated:
-    """The posterior and evidence that `sites` make, and how far they are from their targets."""
+    """Posterior and evidence for `sites`, and the distance of the sites from their targets."""
     belief = prior.belief(sites)
     copies = _copies(rows)
     b, g = sites.precision / copies, sites.linear / copies
@@ -157,7 +157,7 @@ def look(prior: EpPrior, sites: Sites, likelihood: Likelihood, rows: Rows) -> Pr
 
 
 def tilted_gradient(likelihood: Likelihood, rows: Rows, now: Propagated) -> Likelihood:
-    """The evidence's derivative for the likelihood's own parameters."""
+    """Gradient of the evidence with respect to the likelihood's own parameters."""
     copies = _copies(rows)
     b, g = now.sites.precision / copies, now.sites.linear / copies
     cavity = _cavity(now.belief.mean, now.belief.variance, b, g)
@@ -175,7 +175,7 @@ def _parallel(prior, now: Propagated, likelihood, rows: Rows) -> Sites:
 
 
 def _sequential(prior, now: Propagated, likelihood, rows: Rows) -> Sites:
-    """One site after the other, each seeing what the ones before it changed."""
+    """Update one site after the other, each given the sites updated before."""
 
     def revise(n, state):
         running, sites = state
@@ -217,7 +217,7 @@ def _cavity(mean, variance, b, g) -> Cavity:
 
 
 def _site(tilted: Tilted, cavity: Cavity) -> Sites:
-    """The site of one copy that leaves the tilted mean and variance."""
+    """The site of one copy that gives the tilted mean and variance."""
     kept = 1.0 - cavity.variance * tilted.curvature
     return Sites(tilted.curvature / kept, (tilted.slope + tilted.curvature * cavity.mean) / kept)
 
@@ -231,7 +231,7 @@ def _distance(sites: Sites, targets: Sites, belief: Belief) -> Float[Array, ""]:
 
 
 def _precision(rows: Rows) -> float:
-    """A change this small is rounding."""
+    """The size of changes that are only rounding."""
     return 1e4 * float(jnp.finfo(rows.y.dtype).eps)
 
 

@@ -1,7 +1,7 @@
-r"""What every sparse method sees of the data: rows projected on the inducing points.
+r"""Features of the rows for all sparse methods: the projection on the inducing points.
 
 With u = f(Z) ~ N(0, Kmm) and Kmm = L Lᵀ, the whitened u is v = L⁻¹u ~ N(0, I), and each row's
-function value splits into the part v explains and a part it does not:
+function value is the sum of a part that v explains and a part that it does not explain:
 
     f_n = a_nᵀ v + ε_n,     a_n = L⁻¹ k(Z, x_n),     Var ε_n = κ_n = k(x_n, x_n) - a_nᵀ a_n.
 
@@ -12,14 +12,15 @@ function value splits into the part v explains and a part it does not:
 | κ      | unexplained   | N     | diag(Knn - Qnn), Qnn = A Aᵀ                   |
 | L⁻¹    | whitener      | M×M   | of Kmm + jitter · mean diag(Kmm) · I          |
 
-A method's bound is a function of (A, κ). Given its derivatives for those two, `pullback`
-returns the derivatives for the kernel's parameters and Z, in closed form down to the kernel
-matrices and by autodiff only through the kernel itself: five matrix products instead of a
-backward pass through a Cholesky factor and an inverse. Cost: O(NM² + M³), memory O(NM).
+A method's bound is a function of (A, κ). From its gradient with respect to these two, `pullback`
+computes the gradient with respect to the kernel's parameters and Z: in closed form down to the
+kernel matrices, and by autodiff only through the kernel itself. This takes five matrix products
+instead of a backward pass through a Cholesky factor and an inverse. Cost: O(NM² + M³), memory
+O(NM).
 
-Latent functions share all of this, unless the kernel is one for each class
-(kernels/per_class.py): then A, κ, L⁻¹ and their derivatives have an axis L in front, and cost L
-times as much. Only methods with `own_kernels` know that case.
+Latent functions share all of this, unless each class has its own kernel (kernels/per_class.py):
+then A, κ, L⁻¹ and their derivatives have a first axis L, and cost L times as much. Only methods
+with `own_kernels` support this case.
 """
 
 from collections.abc import Callable
@@ -42,12 +43,12 @@ class Features(NamedTuple):
     explained: Float[Array, "*L N M"]
     unexplained: Float[Array, "*L N"]
     whitener: Float[Array, "*L M M"]
-    jitter: Float[Array, ""]  # the relative jitter that was needed
+    jitter: Float[Array, ""]  # the relative jitter that was used
     ok: Bool[Array, ""]  # False if no jitter on the ladder made Kmm factorisable
 
 
 class FeatureCotangents(NamedTuple):
-    """A scalar's derivatives for A and κ."""
+    """Gradient of a scalar with respect to A and κ."""
 
     explained: Float[Array, "N M"]
     unexplained: Float[Array, " N"]
@@ -55,7 +56,9 @@ class FeatureCotangents(NamedTuple):
 
 @dataclass(frozen=True)
 class Whitening:
-    """What the rows of every block share: L⁻¹ for one kernel and Z, and the way back from Kmm."""
+    """The part shared by all blocks of rows: L⁻¹ for one kernel and Z, and the gradient through
+    Kmm.
+    """
 
     kernel: Kernel
     Z: Float[AnyArray, "M D"]
@@ -77,7 +80,9 @@ class Whitening:
 
 @dataclass(frozen=True)
 class Pullback:
-    """The map from a scalar's derivatives for the features to those for (kernel, Z)."""
+    """The map from a scalar's gradient with respect to the features to that with respect to
+    (kernel, Z).
+    """
 
     features: Features
     whitening: Whitening
@@ -95,12 +100,12 @@ class Pullback:
     def from_rows(
         self, dKnm: Float[Array, "*L N M"], d_diagonal: Float[Array, "*L N"]
     ) -> tuple[Kernel, Float[Array, "M D"]]:
-        """From K̄nm and the derivative for diag Knn: the part that is a sum over rows."""
+        """From K̄nm and the gradient with respect to diag Knn: the part that is a sum over rows."""
         return self.rows_pullback((dKnm, d_diagonal))
 
 
 def added(one: Any, other: Any) -> Any:
-    """The sum of two trees of derivatives."""
+    """The sum of two trees of gradients."""
     return jax.tree.map(jnp.add, one, other)
 
 
@@ -114,7 +119,7 @@ def whiten(
 
 
 def mean_diagonal(matrix: Float[Array, "*L M M"]) -> Float[Array, "*L"]:
-    """Of each matrix."""
+    """The mean of each matrix's diagonal."""
     return jnp.mean(jnp.diagonal(matrix, axis1=-2, axis2=-1), axis=-1)
 
 
@@ -129,7 +134,7 @@ def project_rows(whitening: Whitening, X: Float[AnyArray, "N D"]) -> tuple[Featu
         explained = Knm @ whitening.whitener.T
     else:
         explained = one_by_one(lambda both: both[0] @ both[1].T, (Knm, whitening.whitener))
-    # κ ≥ 0 in exact arithmetic; at a row that is an inducing point rounding can pass below.
+    # κ ≥ 0 in exact arithmetic; if a row is an inducing point, rounding can make it negative.
     unexplained = not_below_zero(diagonal - jnp.sum(jnp.square(explained), axis=-1))
     features = Features(explained, unexplained, whitening.whitener, whitening.jitter, whitening.ok)
     return features, Pullback(features, whitening, pullback)
@@ -141,5 +146,5 @@ def project(
     X: Float[AnyArray, "N D"],
     jitter: Float[AnyArray, ""] | float,
 ) -> tuple[Features, Pullback]:
-    """Both at once, where all rows are one block."""
+    """Both steps, for rows in a single block."""
     return project_rows(whiten(kernel, Z, jitter), X)

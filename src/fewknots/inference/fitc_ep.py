@@ -1,17 +1,16 @@
 r"""Generalized FITC: expectation propagation under the FITC prior (Naish-Guzman & Holden 2007).
 
-Section 2's p(f) ≈ N(0, Q + diag(K - Q)) takes the place of the exact prior, and the rest is EP
-(ep.py). Kernel and Z are optimised against the EP evidence, which is no bound: the paper's
-experiments show what that does to Z.
+The prior is section 2's p(f) ≈ N(0, Q + diag(K - Q)); the rest is EP (ep.py). Kernel and Z
+maximise the EP evidence, which is not a bound: the paper's experiments show the effect on Z.
 
-Equal rows share a_nᵀv but each has an ε_n of its own, so they are never merged into one.
+Equal rows share a_nᵀv but each has its own ε_n, so equal rows are never merged.
 
 | symbol | name here  | shape  |
 |--------|------------|--------|
 | A, κ   | features.* | N×M, N |
 | b, g   | sites.*    | N, N   |
 
-Cost: O(NM²) a sweep; no N×N array is ever made.
+Cost: O(NM²) per sweep, without any N×N array.
 """
 
 from dataclasses import dataclass

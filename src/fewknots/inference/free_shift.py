@@ -1,16 +1,18 @@
-r"""A prior for functions of which only differences matter: the softmax, all classes at once.
+r"""A prior for likelihoods that depend only on differences of functions: the softmax, all classes
+at once.
 
 With π = softmax(f), a row of weight w couples its classes (Rasmussen & Williams, eq. 3.38):
 
     W = -∇∇ w log p(y|f) = D - D 1 (1ᵀ D 1)⁻¹ 1ᵀ D,      D = w diag(π).
 
-That is what independent sites of precisions D become when a shift u, the same for all functions of
-the row and with a flat prior, is integrated out. And a softmax is a product with such a shift:
+This is the result of integrating out a shift u, the same for all functions of the row and with a
+flat prior, from independent sites with precisions D. And with such a shift a softmax is a product:
 
     log p(y|f) = max_u Σ_c ([y = c] g_c - e^{g_c}) + 1,      g_c = f_c - u,
 
-where e^{g_c} = π_c. So g has one site for each class and row, as every other method has, and only
-the prior is another one: all that follows is algorithm 3.3 with the sums over classes as there.
+where e^{g_c} = π_c. So g has one site for each class and row, as in every other method, and only
+the prior differs. The rest is algorithm 3.3 of Rasmussen & Williams, with the same sums over
+classes:
 
     E_c = (K + D_c⁻¹)⁻¹ = T_cᵀ T_c,   T_c = R_c⁻¹ √D_c,   R_c R_cᵀ = I + √D_c K √D_c
     (Σ_c E_c)⁻¹ = Uᵀ U                                                  the covariance of u
@@ -18,8 +20,8 @@ the prior is another one: all that follows is algorithm 3.3 with the sums over c
     log|I + K W| = Σ_c log|R_c R_cᵀ| + log|Σ_c E_c| - Σ_n log Σ_c D_cn
     cov(f_c, f_j) = [c = j] (K - K E_c K) + K E_c Uᵀ U E_j K                                 (3.47)
 
-for sites exp(b g - ½ D g²). The shift makes Σ_c α_c zero. In computing U both sides of Σ E are
-divided by the roots of Σ_c D_c: the rest is as well conditioned as the R_c R_cᵀ are.
+for sites exp(b g - ½ D g²). The shift makes Σ_c α_c zero. For U both
+sides of Σ E are divided by the square roots of Σ_c D_c; then it is as well conditioned as R_c R_cᵀ.
 
 | symbol  | name here           | shape |
 |---------|---------------------|-------|
@@ -52,7 +54,7 @@ class ShiftedGaussian(NamedTuple):
     shift: Float[Array, "N N"]  # U
 
     def posterior(self, kernel: Kernel, rows: Rows) -> CoupledPosterior:
-        """Without the rows that only filled up the block."""
+        """The posterior without padded rows."""
         real = np.flatnonzero(rows.weights)
         T, v, U = map(np.asarray, self)
         block = real[:, None], real
@@ -62,12 +64,12 @@ class ShiftedGaussian(NamedTuple):
 
 
 class FreeShiftPrior(NamedTuple):
-    """f_c ~ N(0, K) for each c; the belief is of g = f - u."""
+    """f_c ~ N(0, K) for each c; the belief is about g = f - u."""
 
     covariance: Float[Array, "N N"]
 
     def belief(self, sites: Sites) -> Belief:
-        """The mean of g. Variances, which no step needs, are left unknown here: `spread`."""
+        """The mean of g. Its variances are not needed in steps; see `spread`."""
         K, root = self.covariance, jnp.sqrt(sites.precision)
         identity = jnp.eye(len(K), dtype=K.dtype)
         inverse, log_det = precision_factor(identity + root[..., None] * K * root[:, None])
@@ -87,16 +89,18 @@ class FreeShiftPrior(NamedTuple):
         return Belief(mean, unknown, unknown, log_det + log_det_shift, gaussian)
 
     def common_shift(self) -> None:
-        """One K for all."""
+        """Not needed: all functions share K."""
 
     def response(self, belief: Belief, change: Float[Array, "C N"]) -> Float[Array, "C N"]:
-        """At a mode the curvature does not change with the variance: nothing responds."""
+        """Zero: at a mode the curvature does not depend on the variance."""
         return jnp.zeros_like(change)
 
     def spread(
         self, belief: Belief, sites: Sites
     ) -> tuple[Float[Array, "C N"], Float[Array, "N N"]]:
-        """Variances of f_c - Σ_j D_j f_j / Σ_j D_j, and ½ R, the derivative for K (priors.py)."""
+        """Variances of f_c - Σ_j D_j f_j / Σ_j D_j, and ½ R, the gradient with respect to K
+        (priors.py).
+        """
         K, (T, v, U) = self.covariance, belief.gaussian
         per_root, _ = _per_root(jnp.sum(sites.precision, axis=0))
 
@@ -123,13 +127,15 @@ class FreeShiftPrior(NamedTuple):
         pooled = U.T @ (U @ jnp.sum(left, axis=0))
         return (left - through(jnp.broadcast_to(pooled, left.shape))) @ K + pooled
 
-    def felt(self, change: Float[Array, "C N"], sites: Sites) -> Float[Array, "C N"]:
-        """A derivative for g as one for f: with f_c the shift moves by D_c / Σ_j D_j."""
+    def gradient_for_f(self, change: Float[Array, "C N"], sites: Sites) -> Float[Array, "C N"]:
+        """Gradient with respect to f from that with respect to g: df_c moves the shift by D_c /
+        Σ_j D_j.
+        """
         per_root, _ = _per_root(jnp.sum(sites.precision, axis=0))
         return change - sites.precision * jnp.square(per_root) * jnp.sum(change, axis=0)
 
 
 def _per_root(precision: Float[Array, "*C N"]) -> tuple[Array, Array]:
-    """1/√b, 0 where b is 0, and where that is: rows of weight 0."""
+    """1/√b, or 0 if b is 0 (rows of weight 0), and where b is 0."""
     empty = precision <= 0
     return jnp.where(empty, 0.0, 1.0 / jnp.sqrt(jnp.where(empty, 1.0, precision))), empty

@@ -3,8 +3,8 @@ r"""The full KL method: the Gaussian closest to the posterior over f at the rows
     log p(y) ≥ Σ_n w_n E_{q(f_n)}[log p(y_n|f_n)] - KL[N(μ, Σ) ‖ N(0, K)]
 
 The best covariance has the form Σ = (K⁻¹ + diag b)⁻¹ (Opper & Archambeau 2009): 2N parameters, b
-and g, not N². It is the limit Z = X of the sparse method (section 4), and the code says so: the
-same rule (rules.py) and the same solver with the full prior in place of the sparse one.
+and g, instead of N². It is the limit Z = X of the sparse method (section 4), and uses the same
+rule (rules.py) and the same solver, with the full prior instead of the sparse one.
 
 | symbol | name here         | shape |
 |--------|-------------------|-------|
@@ -12,7 +12,7 @@ same rule (rules.py) and the same solver with the full prior in place of the spa
 | b, g   | found.sites       | L×N   |
 | μ, σ²  | belief.mean, variance | L×N |
 
-Cost: O(N³) a pass, memory O(N²).
+Cost: O(N³) per pass, memory O(N²).
 """
 
 from dataclasses import dataclass

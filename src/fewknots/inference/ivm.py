@@ -1,8 +1,8 @@
-r"""The informative vector machine: a few rows chosen, the rest left out (Lawrence et al. 2003).
+r"""The informative vector machine: it uses a few chosen rows only (Lawrence et al. 2003).
 
-Rows are taken in one at a time by assumed density filtering: the row's site is chosen as EP would
-(ep.py), its cavity being simply the posterior so far, N(μ, ζ). Taken is the row that lowers the
-entropy most,
+Rows are added one at a time by assumed density filtering: the row's site is that of EP (ep.py)
+with the posterior so far, N(μ, ζ), as its cavity. The next row is the one that lowers the entropy
+most,
 
     Δ_n = -½ log(1 - c_n ζ_n),      c_n = -∂² log Ẑ_n/∂μ_n²,
 
@@ -10,16 +10,16 @@ after which, with s the posterior covariance of all rows with the chosen one,
 
     ζ ← ζ - c s²,     μ ← μ + α s,     log Z ← log Z + log Ẑ.
 
-The covariance is never formed: s = k(X, x) - V V_nᵀ, and V gains the column √c s. The sites of
-the chosen rows may then be revisited until they are EP's own (the default). The evidence speaks
-of the chosen labels only; training/ivm.py says what that means for learning the kernel.
+The covariance is never formed: s = k(X, x) - V V_nᵀ, and V gets the new column √c s. By default the
+sites of the chosen rows are then updated until they are those of EP. The evidence is that of the
+chosen labels only; training/ivm.py says what this means for learning the kernel.
 
 | symbol | name here | shape |
 |--------|-----------|-------|
 | μ, ζ   | mean, variance | N |
 | V      | columns   | N×M   |
 
-Cost: O(NM²) to choose M rows, O(M³) a sweep after that.
+Cost: O(NM²) to choose M rows, then O(M³) per sweep.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from .sites import Rows, Sites, log_partition, prior_sites
 
 
 class Chosen(NamedTuple):
-    """The active rows in the order they came, with their sites."""
+    """The active rows in the order of their choice, with their sites."""
 
     indices: Int[Array, " M"]
     sites: Sites
@@ -47,14 +47,14 @@ class Chosen(NamedTuple):
 
 
 class Filtered(NamedTuple):
-    """Sites of the active rows, and what turns their log partition into an evidence."""
+    """Sites of the active rows, and the constant to add to their log partition for the evidence."""
 
     sites: Sites
     offset: Float[Array, ""]
 
 
 def choose_rows(kernel: Kernel, likelihood: Likelihood, rows: Rows, count: int) -> Chosen:
-    """`count` rows by assumed density filtering with the largest entropy reduction each time."""
+    """Choose `count` rows by assumed density filtering, each with the largest entropy reduction."""
     X, y = jnp.asarray(rows.X), jnp.asarray(rows.y)
 
     class FilterState(NamedTuple):
@@ -104,7 +104,7 @@ def choose_rows(kernel: Kernel, likelihood: Likelihood, rows: Rows, count: int) 
 
 @dataclass(frozen=True)
 class IVM(OverRows):
-    """GPClassifier(method="ivm"); `evaluate` is about the chosen rows alone."""
+    """GPClassifier(method="ivm"); `evaluate` uses the chosen rows only."""
 
     name = "ivm"
     chooses_rows = True
@@ -127,7 +127,7 @@ class IVM(OverRows):
             evidence,
             pullback(prior.cotangent(belief, memory.sites)),
             None,
-            jax.tree.map(jnp.zeros_like, likelihood),  # the sites stay as they were filtered
+            jax.tree.map(jnp.zeros_like, likelihood),  # the sites are those of the filtering
             memory,
             HeldByRows.of(belief.gaussian),
             *without_jitter(evidence),

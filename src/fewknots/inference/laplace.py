@@ -3,19 +3,19 @@ r"""Laplace's approximation: a Gaussian at the mode (Rasmussen & Williams, secti
     log q(y) = log p(y|f̂) - ½ f̂ᵀK⁻¹f̂ - ½ log|I + √W K √W|,   W = -∇∇ log p(y|f̂)
 
 Newton's method for f̂ is the rule `Mode` (rules.py) with the full prior: sites b = W,
-g = ∇log p + W f̂. Unlike a bound's, this evidence is not stationary in f̂: W moves with it. So
-beside (R) of priors.py the derivative for K has the part through f̂ (their eq. 5.23),
+g = ∇log p + W f̂. This evidence is not stationary in f̂, since W changes with f̂. So
+besides (R) of priors.py the gradient with respect to K has the part through f̂ (their eq. 5.23),
 
     tᵀ dK α,   t = (I - WΣ) s,   s_n = -½ Σ_nn ∂W_n/∂f̂_n,   α = ∇log p(y|f̂) = K⁻¹f̂.
 
-A parameter of the likelihood moves log p and W at f̂, and f̂ itself by Σ ∂α:
+A parameter of the likelihood changes log p and W at f̂, and f̂ itself by Σ ∂α. Its derivative is
 
     ∂ log p(y|f̂) - ½ Σ_n Σ_nn ∂W_n + (Σs)ᵀ ∂α.
 
-A softmax couples its functions, W is no longer diagonal. With a shift u of its own at each row it
-is again (free_shift.py): then f̂ is f̂ - u, W are the sites of f - u, and all of the above holds for
-each function, but for s: as f̂_c moves u moves along (`felt`). What f̂ is shifted by makes no
-difference to the softmax, nor to anything here.
+The softmax couples its functions, so W is not diagonal. With a shift u for each row it is diagonal
+again (free_shift.py): f̂ becomes f̂ - u, W are the sites of f - u, and all of the above holds for
+each function, except for s: when f̂_c moves, u moves, too (`gradient_for_f`). The value of the shift
+has no effect on the softmax or on anything here.
 
 | symbol  | name here        | shape    |
 |---------|------------------|----------|
@@ -26,7 +26,7 @@ difference to the softmax, nor to anything here.
 | Σ_nn    | variance         | L×N      |
 | Σs      | covariance_s     | L×N      |
 
-Cost: O(L N³) a Newton step.
+Cost: O(L N³) per Newton step.
 """
 
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class Laplace(OverRows):
         variance, at_fixed_mode = prior.spread(belief, sites)
         slope = sites.linear - sites.precision * belief.mean
         bend = rows.weights * rule.at(rows.y, belief.mean).curvature_slope
-        s = prior.felt(-0.5 * variance * bend, sites)
+        s = prior.gradient_for_f(-0.5 * variance * bend, sites)
         covariance_s = prior.covariance_times(belief, s)
         t = s - sites.precision * covariance_s
         through_mode = 0.5 * (t.T @ slope + slope.T @ t)
@@ -86,7 +86,7 @@ class Laplace(OverRows):
 
 
 def _with_sites_of_the_mode(prior: FreeShiftPrior, found: Solution) -> Solution:
-    """W at f̂ itself: the sites that led there are of the step before, an error of first order."""
+    """W at f̂ itself: the last sites belong to the step before, which is a first-order error."""
     terms = found.terms
     sites = Sites(terms.curvature, terms.slope + terms.curvature * found.belief.mean)
     return found._replace(sites=sites, belief=prior.belief(sites))

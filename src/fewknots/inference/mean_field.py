@@ -1,17 +1,17 @@
 r"""Mean field: factorised truncated Gaussians over g, full or sparse (section 3.1, MFSp).
 
-The probit is a step function seen through unit noise, p(y|g) = 1[yg > 0], g = f + N(0, 1), so
-that g ~ N(0, K + I) (eq. twostage). With Q = A Aᵀ in place of K, eq. (titsias) bounds p(g) and
-eq. (mf_sub) follows; with Q = K, κ = 0, the same lines are the full method. Under a factorised
-q(g) the best factors are Gaussians N(a_n, σ̃²_n) cut off at zero, σ̃²_n = 1/C_nn, C = (Q + I)⁻¹.
-With z = y a/σ̃, h = φ(z)/Φ(z), the mean ḡ = a + y σ̃ h and the variance σ̃² r, r = 1 - h(z + h), the
-section's bound becomes, after C_nn σ̃²_n = 1 cancels,
+The probit is a step function with unit noise, p(y|g) = 1[yg > 0], g = f + N(0, 1), so that
+g ~ N(0, K + I) (eq. twostage). With Q = A Aᵀ in place of K, eq. (titsias) bounds p(g) and
+eq. (mf_sub) follows; with Q = K, κ = 0, the same formulas give the full method. For a factorised
+q(g) the best factors are Gaussians N(a_n, σ̃²_n) truncated at zero, σ̃²_n = 1/C_nn, C = (Q + I)⁻¹.
+With z = y a/σ̃, h = φ(z)/Φ(z), the mean ḡ = a + y σ̃ h and the variance σ̃² r, r = 1 - h(z + h),
+the section's bound becomes, after C_nn σ̃²_n = 1 cancels,
 
     Σ_n [log Φ(z_n) + ½ log σ̃²_n + ½ h_n²] - ½ ḡᵀCḡ - ½ log|Q + I| - ½ Σ_n κ_n.          (MF)
 
 As a function of ḡ it is concave with Hessian -(C + D), D = (1 - r)/(r σ̃²), so Newton's method
-with a line search finds the a_n from anywhere; the step in a is the step in ḡ divided by r. At
-the best q the derivative for the kernel and Z is that of E_q log N(g|0, Q + I) - ½ Σ κ alone:
+with a line search finds the a_n from any start; the step in a is the step in ḡ divided by r. At
+the best q the gradient with respect to kernel and Z is that of E_q log N(g|0, Q + I) - ½ Σ κ:
 
     ½ tr(R dQ) - ½ Σ dκ,   R = C (ḡḡᵀ + diag(σ̃² r)) C - C.
 
@@ -19,10 +19,10 @@ the best q the derivative for the kernel and Z is that of E_q log N(g|0, Q + I) 
 (Nickisch & Rasmussen 2008; O(M²) a row). `monte_carlo` averages eq. (mf_pred) over samples of g,
 each brought to M numbers once: O(M² + M·samples) a row, however many rows were learned from.
 
-Several classes have a g each, of which the largest names the class: truncated_cone.py has the same
-lines for them.
+With several classes each has its own g, and the largest g gives the class: truncated_cone.py has
+the same formulas for this case.
 
-Nothing is clipped: where the bound is bad (the paper's "Large" entries) it is reported as it is.
+Nothing is clipped: a very low bound (the paper's "Large" entries) is reported as it is.
 
 | symbol | name here      | shape |
 |--------|----------------|-------|
@@ -32,7 +32,7 @@ Nothing is clipped: where the bound is bad (the paper's "Large" entries) it is r
 | a      | centre         | N     |
 | ḡ, σ̃²  | mean, spread   | N     |
 
-Cost: O(NM²) a Newton step (full: O(N³)).
+Cost: O(NM²) per Newton step (full: O(N³)).
 """
 
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ Predictor = Literal["gaussian", "monte_carlo"]
 
 
 def cut_off(likelihood: Likelihood, y: Float[Array, " N"]) -> Cut:
-    """What the labels say of g."""
+    """The constraints that the labels put on g."""
     if likelihood.n_latent == 1:
         return AtZero(y)
     return WhereOneLeads(jnp.arange(likelihood.n_latent)[:, None] == y)
@@ -72,7 +72,7 @@ def solve_mean_field(
     tolerance: Float[Array, ""],
     max_passes: Int[Array, ""] | int,
 ) -> Truncated:
-    """The best factors, to within about `tolerance` nats."""
+    """Find the best factors, to within about `tolerance` nats."""
 
     class MeanFieldState(NamedTuple):
         best: Truncated
@@ -103,9 +103,9 @@ def solve_mean_field(
 
 @dataclass(frozen=True)
 class HoldsFactors(Method):
-    """What both mean field methods say of themselves; centres are their memory."""
+    """Base of both mean field methods; their memory is the centres."""
 
-    # a step function seen through Gaussian noise
+    # a step function with Gaussian noise
     likelihoods: ClassVar[tuple[str, ...] | None] = ("probit",)
     several_latent = "largest_leads"
     optimizer = "scg"  # scaled conjugate gradients do better, section 3.1
@@ -120,7 +120,7 @@ class HoldsFactors(Method):
 
     @staticmethod
     def for_each(shared: Float[AnyArray, "1 M M"], mean: Float[AnyArray, "L M"]) -> np.ndarray:
-        """A copy for each function of what is the same for all."""
+        """Repeat for each function what is the same for all."""
         return np.repeat(np.asarray(shared), len(mean), axis=0)
 
 

@@ -1,11 +1,11 @@
-"""What training asks of an inference method, whatever the method is.
+"""The interface between training and an inference method.
 
-A method is a small frozen dataclass: its fields are its options, so that a compiled evaluation
-can be kept for each. `evaluate` is pure and compiled; `posterior` runs once, at the end.
+A method is a small frozen dataclass: its fields are its options, so a compiled evaluation is kept
+for each choice of options. `evaluate` is pure and compiled; `posterior` runs once, at the end.
 
-What a method can do it says once (`Capabilities`), and everyone who has to know reads it there.
-Training, streams, checks of arguments, export, reports and the command line ask these, and never
-which class a method is. A method states only what differs from the defaults.
+A method declares once what it can do (`Capabilities`). Training, streams, checks of arguments,
+export, reports and the command line read this, and never ask for the class of a method. A method
+only declares what differs from the defaults.
 """
 
 from collections.abc import Callable
@@ -30,51 +30,51 @@ class Capabilities:
     name: ClassVar[str]
     is_bound: ClassVar[bool]  # the evidence is a lower bound
     sparse: ClassVar[bool] = False  # has inducing points, which can be placed and can move
-    chooses_rows: ClassVar[bool] = False  # is held by some of the rows, which it chooses itself
-    stores_rows: ClassVar[bool] = False  # a fitted model holds rows as they are
-    looks_up_neighbours: ClassVar[bool] = False  # each prediction has its own few rows
-    # for likelihoods of several latent functions, too: all, or those that say so in this attribute
+    chooses_rows: ClassVar[bool] = False  # its posterior is at some rows, which it chooses itself
+    stores_rows: ClassVar[bool] = False  # a fitted model contains rows unchanged
+    looks_up_neighbours: ClassVar[bool] = False  # each prediction uses its own few rows
+    # supports several latent functions: for all likelihoods, or those with this attribute
     several_latent: ClassVar[bool | str] = False
     own_kernels: ClassVar[bool] = False  # each latent function may have a kernel of its own
-    any_curvature: ClassVar[bool] = False  # for likelihoods that are not log-concave, too
-    has_q: ClassVar[bool] = False  # q(u) can be moved by any optimiser: jointly, by minibatches
-    streams: ClassVar[bool] = False  # learns from rows that are read piece by piece
-    sums_rows: ClassVar[bool] = False  # all it needs of the rows adds up, also on a cluster
+    any_curvature: ClassVar[bool] = False  # supports likelihoods that are not log-concave
+    has_q: ClassVar[bool] = False  # any optimiser can optimise q(u): jointly, minibatches
+    streams: ClassVar[bool] = False  # can learn from rows that are read piece by piece
+    sums_rows: ClassVar[bool] = False  # all it needs from the rows are sums, also on a cluster
     exports_to_onnx: ClassVar[bool] = True
-    likelihoods: ClassVar[tuple[str, ...] | None] = None  # that it is derived for; None: any
+    likelihoods: ClassVar[tuple[str, ...] | None] = None  # derived for these likelihoods; None: any
     optimizer: ClassVar[str] = "collapsed"  # what optimizer="auto" means in full batch
-    OPTIONS: ClassVar[dict[str, Any]] = {}  # by name: the values there are, or their type
+    OPTIONS: ClassVar[dict[str, Any]] = {}  # option name: its possible values, or their type
 
     @property
     def bound(self) -> str:
-        """Which one, of those that there are for any q(u): "standard" or "tight"."""
+        """The bound that it maximises, "standard" or "tight"."""
         return "standard"
 
     @property
     def weights(self) -> str:
-        """Which there may be: "any", "copies" (0 or at least 1) or "whole" numbers (of rows)."""
+        """Allowed weights: "any", "copies" (0 or at least 1) or "whole" numbers (of rows)."""
         raise NotImplementedError
 
 
 class Budget(NamedTuple):
-    """How well, and at most how long, the inner problem is to be solved."""
+    """Accuracy of the inner solve, and its largest number of passes."""
 
     tolerance: Float[AnyArray, ""]  # nats
     passes: Int[AnyArray, ""] | int
 
 
 class Evaluated(NamedTuple):
-    """The evidence at one kernel and Z, and all that was found on the way."""
+    """The evidence at one kernel and Z, and the solution of the inner problem."""
 
     evidence: Float[Array, ""]
     d_kernel: Kernel
     d_points: Any  # M×D, or None without inducing points
     d_likelihood: Likelihood
-    memory: Any  # where the next evaluation starts
-    held: Any  # what the posterior is made of
-    jitter: Float[Array, ""]  # relative; what Kmm needed
+    memory: Any  # the start of the next evaluation
+    held: Any  # what the posterior is made from
+    jitter: Float[Array, ""]  # relative; used for Kmm
     factorised: Bool[Array, ""]
-    solved: Bool[Array, ""] | bool = True  # as well as the budget asks, not cut off by its passes
+    solved: Bool[Array, ""] | bool = True  # to the budget's accuracy, not cut off by its passes
 
 
 class Method(Capabilities):
@@ -100,12 +100,12 @@ class Method(Capabilities):
     def posterior(
         self, kernel: Kernel, Z: Float[np.ndarray, "M D"] | None, rows: Rows, held: Any
     ) -> Posterior:
-        """The belief that the last evaluation found."""
+        """The posterior of the last evaluation."""
         raise NotImplementedError
 
 
 def check_latent(name: str, several_latent: bool | str, likelihood: Likelihood) -> None:
-    """Refuse a likelihood that has more latent functions than the method is derived for."""
+    """Refuse a likelihood with several latent functions if the method is for one."""
     if isinstance(several_latent, str):
         several_latent = getattr(likelihood, several_latent)
     if likelihood.n_latent > 1 and not several_latent:
@@ -117,7 +117,7 @@ def check_latent(name: str, several_latent: bool | str, likelihood: Likelihood) 
 
 
 class HeldByPoints(NamedTuple):
-    """q(v) and the whitener that leads to it."""
+    """q(v) and the whitener L⁻¹, at the inducing points."""
 
     whitener: Float[Array, "*L M M"]
     q: WhitenedGaussian
@@ -141,7 +141,7 @@ class HeldByRows(NamedTuple):
     def posterior(
         self, kernel: Kernel, rows: Rows, kind: type[Held] = GaussianPosterior
     ) -> Posterior:
-        """Without the rows that only filled up the block: their columns of T are zero."""
+        """The posterior without padded rows, whose columns of T are zero."""
         real = np.flatnonzero(rows.weights)
         T, mean = np.asarray(self.projection), np.asarray(self.mean)
         projection, shrink = T[:, real[:, None], real], np.ones((len(T), len(real)), T.dtype)
@@ -149,7 +149,7 @@ class HeldByRows(NamedTuple):
 
 
 class OverPoints(Method):
-    """What methods with inducing points have in common; sites are their memory unless they say."""
+    """Base of methods with inducing points; by default their memory is the sites."""
 
     sparse = True
 
@@ -161,7 +161,7 @@ class OverPoints(Method):
 
 
 class OverRows(Method):
-    """What methods without inducing points have in common; sites are their memory, as above."""
+    """Base of methods without inducing points; by default their memory is the sites."""
 
     stores_rows = True
 
@@ -175,10 +175,10 @@ class OverRows(Method):
 def likelihood_gradient(
     likelihood: Likelihood, part: Callable[[Likelihood], Float[Array, ""]]
 ) -> Likelihood:
-    """∂/∂(the likelihood's own parameters) of `part`: what of the evidence depends on them.
+    """Gradient of `part` of the evidence with respect to the likelihood's own parameters.
 
-    Forwards: they are few, and quadrature loops as long as its accuracy asks for, which cannot be
-    differentiated backwards.
+    In forward mode: there are few parameters, and quadrature loops until it is accurate, which
+    cannot be differentiated in reverse mode.
     """
     return jax.jacfwd(part)(likelihood) if jax.tree.leaves(likelihood) else likelihood
 
@@ -194,5 +194,5 @@ def expected_log_prob(
 
 
 def without_jitter(value: Array) -> tuple[Array, Array]:
-    """(jitter 0, finite?) for methods that factorise no Kmm."""
+    """(jitter 0, finite?) for methods that do not factorise Kmm."""
     return jnp.zeros_like(value), jnp.isfinite(value)

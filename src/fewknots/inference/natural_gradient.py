@@ -1,37 +1,37 @@
-r"""Finding the right sites at fixed kernel and Z: natural gradients as a damped fixed point.
+r"""Solving for the sites at fixed kernel and Z: natural gradients as a damped fixed-point
+iteration.
 
 For any prior of priors.py and any rule of rules.py, at the optimum every site equals its target:
-b = wβ, and the slope g - bμ = wα. A full natural-gradient step sets the sites to the targets seen
-under the present belief. For the mean that is Newton's method, because ∂α/∂μ = -β. For the
-variances (variational rule) it is a plain fixed point whose Jacobian, with C the posterior
-covariance of what the sites act on, is
+b = wβ, and the slope g - bμ = wα. A full natural-gradient step sets the sites to their targets
+under the current belief. For the mean this is Newton's method, because ∂α/∂μ = -β. For the
+variances (variational rule) it is a fixed-point iteration whose Jacobian is, with C the posterior
+covariance of the values that the sites act on,
 
     ∂b_new / ∂b = -diag(∂β/∂σ²) (C∘C).                                                 (J)
 
-Where the kernel's variance is large its rows sum to less than -1 and the full step oscillates
-for ever. Dividing row n's step by 1 + Σ_m (C∘C)_nm (∂β/∂σ²)_m, the row sum of -J, makes the
-iteration a contraction (Gershgorin). The row sum costs two products, is computed once per
-solve, and is what turns 40 damped passes into 10 on the image data.
+If the kernel's variance is large, its row sums are below -1 and the full step oscillates for ever.
+If row n's step is divided by 1 + Σ_m (C∘C)_nm (∂β/∂σ²)_m, where the sum is the row sum of -J, the
+iteration is a contraction (Gershgorin). The row sum costs two products and is computed once per
+solve; on the image data it reduces 40 damped passes to 10.
 
-Since the slope does not mention b, any b makes a valid Newton-like step for the mean; the
-linear term is g = wα + bμ with the *new* b, so damping b does not slow the mean.
+The slope does not depend on b, so any b gives a valid Newton-like step for the mean. The linear
+term is g = wα + bμ with the *new* b, so damping b does not slow down the mean.
 
-Of several latent functions each takes its own step, as if the others stood still. Where only their
-differences matter (`shift_invariant`, the softmax), their slopes add up to zero at the optimum, and
-so do their means. But each site has a curvature of its own, and against those the common part of
-the means would fade only slowly, over hundreds of passes. So a step leaves it out: no row's term
-changes, and the divergence from the prior falls. (Slopes that add up to zero are means that do only
-under the same kernel. Where each class has its own: `_common_part`.)
+With several latent functions each takes its own step, as if the others were fixed. If only their
+differences matter (`shift_invariant`, the softmax), their slopes add up to zero at the optimum,
+and so do their means. In plain steps a common part of the means would vanish slowly, over hundreds
+of passes. So every step removes it: this changes no row's term and lowers the divergence from the
+prior. (With a kernel for each class, slopes that add up to zero do not give such means: see
+`_common_part`.)
 
-A step that lowers the objective is not taken: its size is halved and tried again from the old
+A step that lowers the objective is rejected: its size is halved and it is tried again from the old
 sites. So the objective never falls, and the loop ends when an accepted step gains less than
-`tolerance`, or at `max_passes`.
+`tolerance`, or after `max_passes`.
 
-Where log p is not concave, a site may have a negative precision. The full step of the variances,
-and with it that of the mean, can then lead to no Gaussian: the objective is NaN, and the step is
-refused as well. Both steps are natural-gradient steps from a Gaussian, so short ones rise. If not
-even the sites of `start` make a Gaussian (the kernel has moved since), the loop begins with the
-prior.
+If log p is not concave, a site may have a negative precision. A full step may then give a precision
+matrix that is not positive definite: the objective is NaN, and the step is rejected, too. Both
+steps are natural-gradient steps, so short ones raise the objective. If the sites of `start`
+themselves do not give a Gaussian (because the kernel has changed), the loop starts from the prior.
 """
 
 from collections.abc import Callable
@@ -51,12 +51,14 @@ _SMALLEST_STEP = 1e-4
 
 @runtime_checkable
 class Prior(Protocol):
-    """What the solver asks of a prior."""
+    """What the solver needs from a prior."""
 
     def belief(self, sites: Sites) -> Belief: ...
 
     def common_shift(self) -> CommonShift | None:
-        """From the average slope to the shift of all means; None if functions share the prior."""
+        """The map from the average slope to the shift of all means; None if functions share the
+        prior.
+        """
         ...
 
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
@@ -66,7 +68,7 @@ class Prior(Protocol):
 
 @runtime_checkable
 class Rule(Protocol):
-    """What the solver asks of a rule."""
+    """What the solver needs from a rule."""
 
     @property
     def likelihood(self) -> Likelihood: ...
@@ -75,7 +77,7 @@ class Rule(Protocol):
 
 
 class Solution(NamedTuple):
-    """Sites, the belief they stand for, and everything seen under it."""
+    """Sites, the belief that follows from them, and the objective and targets under it."""
 
     sites: Sites
     belief: Belief
@@ -119,7 +121,7 @@ def solve_sites(
     def advance(state: AscentState) -> AscentState:
         new = evaluate(state.trial)
         gain = new.objective - state.best.objective
-        # Rounding makes steps of no consequence look like losses; those end the loop as gains.
+        # Rounding can make a tiny gain look like a loss: that ends the loop as a gain would.
         accepted = gain > -rounding(state.best.objective)
         best = lax.cond(accepted, lambda: new, lambda: state.best)
         step = jnp.where(accepted, jnp.minimum(2.0 * state.step, 1.0), 0.5 * state.step)
@@ -153,10 +155,10 @@ def solve_sites(
 
 
 def _step(now: Solution, step, damping, common_part) -> Sites:
-    """From the present sites towards their targets; `step` = 1 is the (damped) full step."""
+    """Move the sites towards their targets; `step` = 1 is the (damped) full step."""
     sites, mean, terms = now.sites, now.belief.mean, now.terms
     precision = sites.precision + step * damping * (terms.curvature - sites.precision)
-    slope = sites.linear - sites.precision * mean  # what the present sites say α is
+    slope = sites.linear - sites.precision * mean  # α according to the current sites
     if common_part is not None:
         slope = slope - jnp.mean(slope, axis=0)
         mean = mean - common_part(now)
@@ -165,10 +167,10 @@ def _step(now: Solution, step, damping, common_part) -> Sites:
 
 
 def _common_part(prior: Prior) -> Callable[[Solution], Float[Array, "*L N"]]:
-    """The map to what the means have in common that no row asks for.
+    """The map to the common part of the means that has no effect on any row.
 
-    Under one kernel that is their average. Else it is what belongs to the common part of the
-    slopes: both vanish together.
+    With one kernel it is their average. Otherwise it is computed from the common part of the
+    slopes, which vanishes at the same time.
     """
     shift = prior.common_shift()
     if shift is None:
@@ -188,6 +190,6 @@ def _damping(prior: Prior, now: Solution) -> Float[Array, "L N"]:
 
 
 def rounding(value: Float[Array, ""]) -> Float[Array, ""]:
-    """What may be lost to rounding at this value (nothing at -inf, the value before the first)."""
+    """The rounding error of this value (0 at -inf, the value before the first)."""
     size = 1.0 + jnp.where(value > -jnp.inf, jnp.abs(value), 0.0)
     return 8.0 * float(jnp.finfo(value.dtype).eps) * size

@@ -1,8 +1,9 @@
-"""g ~ N(0, Q + I), by what mean field needs of C = (Q + I)⁻¹; its symbols are in mean_field.py.
+"""g ~ N(0, Q + I) and the operations with C = (Q + I)⁻¹ for mean field; symbols are in
+mean_field.py.
 
-Q = A Aᵀ of inducing points, or Q = K. Newton's method for one function needs (C + D)⁻¹ x, the same
-for several functions at a time, `solver`, is made of products alone: on a CPU batches of triangular
-solves can wait for each other (linalg.py).
+Q = A Aᵀ with inducing points, or Q = K. Newton's method needs (C + D)⁻¹ x. For several functions
+at a time (`solver`) it consists of products only: on a CPU, batches of triangular solves can
+deadlock (linalg.py).
 """
 
 from collections.abc import Callable
@@ -21,7 +22,7 @@ Solver = Callable[[Float[Array, "L N"]], Float[Array, "L N"]]
 
 @runtime_checkable
 class NoisyPrior(Protocol):
-    """g ~ N(0, Q + I), by what mean field needs of C = (Q + I)⁻¹."""
+    """g ~ N(0, Q + I), and the operations with C = (Q + I)⁻¹ that mean field needs."""
 
     @property
     def log_det(self) -> Float[Array, ""]:
@@ -45,7 +46,7 @@ class NoisyPrior(Protocol):
     ) -> Float[Array, " N"]: ...
 
     def solver(self, D: Float[Array, "L N"]) -> Solver:
-        """(C + D_l)⁻¹ x_l of each function l."""
+        """(C + D_l)⁻¹ x_l for each function l."""
         ...
 
 

@@ -1,4 +1,4 @@
-r"""Three priors over the rows' function values, each turning sites into a posterior.
+r"""Three priors for the rows' function values; each computes the posterior for given sites.
 
 | prior  | f at the rows                         | a pass costs | used by                   |
 |--------|---------------------------------------|--------------|---------------------------|
@@ -6,17 +6,17 @@ r"""Three priors over the rows' function values, each turning sites into a poste
 | FITC   | N(0, A Aᵀ + diag κ)                   | O(NM²)       | Generalized FITC          |
 | sparse | A v + ε; the sites act on A v alone   | O(NM²)       | sparse KL, two-stage      |
 
-A, κ are the features of features.py, v ~ N(0, I). FITC and sparse differ in one thing only: in
-FITC the noise ε_n ~ N(0, κ_n) is part of the model and a site informs it, so that it acts on v
-with the precision b/(1 + bκ); in the variational method it keeps its prior.
+A, κ are the features of features.py, v ~ N(0, I). FITC and sparse differ in one point only: in
+FITC the noise ε_n ~ N(0, κ_n) is part of the model and learns from the site, so the site acts on v
+with the precision b/(1 + bκ); in the variational method ε_n keeps its prior.
 
-For the gradient all three need the same two quantities at a row: the slope α = g - bμ, which is
+For the gradient all three need two quantities at a row: the slope α = g - bμ, which is
 K⁻¹μ, and for full and FITC the matrix (K + diag b⁻¹)⁻¹. With R = α αᵀ - (K + diag b⁻¹)⁻¹
 
     d log_partition = ½ tr(R dK)    at fixed sites,                                     (R)
 
 and the same R is the derivative of the KL bound at fixed q. Several latent functions have the same
-prior each: beliefs have their axis first, derivatives are sums over them.
+prior: beliefs have a first axis for them, derivatives are sums over them.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ from ..numerics.linalg import (
 from .features import FeatureCotangents, Features
 from .sites import Belief, CommonShift, Direction, RowGaussian, Running, Sites, WhitenedGaussian
 
-_NUGGET = 1e-6  # of the variance, where a covariance is inverted only to point the way
+_NUGGET = 1e-6  # jitter relative to the variance, if an inverse only affects a step's direction
 Pullback = Callable[[Float[Array, "N N"]], Kernel]
 
 
@@ -62,7 +62,7 @@ def information(
 
 
 class SparsePrior(NamedTuple):
-    """v ~ N(0, I) explains f up to a part that the data never inform."""
+    """v ~ N(0, I) explains f up to a part that keeps its prior."""
 
     features: Features
 
@@ -73,11 +73,12 @@ class SparsePrior(NamedTuple):
         return Belief(mean, self.features.unexplained + reached, reached, -q.log_det, q)
 
     def common_shift(self) -> CommonShift | None:
-        """From a slope s̄ that all functions have to the shift that it leaves in their means.
+        """The map from a common slope s̄ to the shift of the functions' means.
 
-        A change t of all f_c(Z) changes no row's term, or little, and the divergence likes best
+        A change t of all f_c(Z) changes the rows' terms little or not at all; the divergence is
+        least for
 
-            t = (Σ_c K_c⁻¹)⁻¹ Σ_c K_c⁻¹ (what s̄ leaves in f_c(Z)),    K_c⁻¹ = L_c⁻ᵀ L_c⁻¹.  (common)
+            t = (Σ_c K_c⁻¹)⁻¹ Σ_c K_c⁻¹ (effect of s̄ on f_c(Z)),    K_c⁻¹ = L_c⁻ᵀ L_c⁻¹.  (common)
         """
         if self.features.explained.ndim == 2:
             return None
@@ -109,10 +110,10 @@ class FitcPrior(NamedTuple):
     features: Features
 
     def belief(self, sites: Sites) -> Belief:
-        """Integrate out each ε_n, solve for v, and give ε_n what the site says about it."""
+        """Integrate out each ε_n, solve for v, and update ε_n with its site."""
         A, kappa = self.features.explained, self.features.unexplained
         b, g = sites.precision, sites.linear
-        passed = 1.0 / (1.0 + b * kappa)  # the share of a site that reaches v
+        passed = 1.0 / (1.0 + b * kappa)  # the precision with which a site acts on v
         q = gaussian_from_sites(A, Sites(b * passed, g * passed))
         v_mean, v_variance = explained_marginals(A, q)
         mean = passed * (v_mean + kappa * g)
@@ -121,12 +122,12 @@ class FitcPrior(NamedTuple):
         return Belief(mean, variance, variance, log_det, q)
 
     def start_sweep(self, belief: Belief) -> Running:
-        """V's posterior, as mean and covariance."""
+        """The posterior of v, as mean and covariance."""
         q = belief.gaussian
         return Running(q.mean[0], (q.factor.mT @ q.factor)[0])
 
     def direction(self, running: Running, n: Int[Array, ""]) -> Direction:
-        """Row n sees v through a_n."""
+        """Row n depends on v through a_n."""
         a = self.features.explained[n]
         column = running.covariance @ a
         return Direction(column, a @ running.mean, a @ column, self.features.unexplained[n])
@@ -156,7 +157,9 @@ class FullPrior(NamedTuple):
 
     @classmethod
     def over(cls, kernel: Kernel, X: Float[AnyArray, "N D"]) -> "tuple[FullPrior, Pullback]":
-        """The prior at rows X, and the map from K's cotangent to the kernel's."""
+        """The prior at rows X, and the map from the gradient with respect to K to that of the
+        kernel.
+        """
         covariance, pullback = jax.vjp(lambda kernel: kernel(X, X), kernel)
         return cls(covariance), lambda cotangent: pullback(cotangent)[0]
 
@@ -166,16 +169,16 @@ class FullPrior(NamedTuple):
 
     @staticmethod
     def _of_one(K: Float[Array, "N N"], sites: Sites) -> tuple[Array, Array, Array, RowGaussian]:
-        """Mean, variance, log|B| and factor, of one latent function."""
+        """Mean, variance, log|B| and factor for one latent function."""
         root = jnp.sqrt(sites.precision)
-        # A site of zero precision has, for any likelihood here, no linear term either.
+        # For all likelihoods here a site of zero precision has no linear term either.
         per_root = jnp.where(root > 0, sites.linear / jnp.where(root > 0, root, 1.0), 0.0)
         identity = jnp.eye(K.shape[0], dtype=K.dtype)
         lower = jnp.linalg.cholesky(identity + root[:, None] * K * root)
         both = jnp.concatenate([root[:, None] * K, per_root[:, None]], axis=1)
         solved = solve_triangular(lower, both, lower=True)
         V, whitened = solved[:, :-1], solved[:, -1]
-        # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
+        # Positive in exact arithmetic; rounding can make it negative where f is well known.
         variance = not_below_zero(jnp.diagonal(K) - jnp.sum(jnp.square(V), axis=0))
         log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(lower)))
         return V.T @ whitened, variance, log_det, RowGaussian(lower, root, whitened)
@@ -208,28 +211,30 @@ class FullPrior(NamedTuple):
     def spread(
         self, belief: Belief, sites: Sites
     ) -> tuple[Float[Array, "L N"], Float[Array, "N N"]]:
-        """Variances at the rows and the derivative for K."""
+        """Variances at the rows and the gradient with respect to K."""
         return belief.variance, self.cotangent(belief, sites)
 
     def covariance_times(self, belief: Belief, vector: Float[Array, "L N"]) -> Float[Array, "L N"]:
-        """Σ vector."""
+        """Σ times the vector."""
         return times(self.posterior_covariance(belief), vector)
 
-    def felt(self, change: Float[Array, "L N"], sites: Sites) -> Float[Array, "L N"]:
-        """A derivative for what the sites act on as one for f: the same (free_shift.py: not)."""
+    def gradient_for_f(self, change: Float[Array, "L N"], sites: Sites) -> Float[Array, "L N"]:
+        """Gradient with respect to f from that with respect to the values the sites act on: here
+        the same.
+        """
         return change
 
     def start_sweep(self, belief: Belief) -> Running:
-        """F's posterior, as mean and covariance."""
+        """The posterior of f, as mean and covariance."""
         return Running(belief.mean[0], self.posterior_covariance(belief)[0])
 
     def direction(self, running: Running, n: Int[Array, ""]) -> Direction:
-        """Row n sees f_n itself."""
+        """Row n depends on f_n itself."""
         column = running.covariance[:, n]
         return Direction(column, running.mean[n], column[n], jnp.zeros_like(column[n]))
 
     def cotangent(self, belief: Belief, sites: Sites) -> Float[Array, "*L N N"]:
-        """½ R of (R): the derivative for K, or for each K."""
+        """½ R of (R): the gradient with respect to K, or each K."""
         slope = sites.linear - sites.precision * belief.mean
         if self.covariance.ndim > 2:
             T = projection(belief.gaussian)

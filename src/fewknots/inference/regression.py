@@ -1,16 +1,16 @@
-r"""The Gaussian limiting cases: exact GP regression, eq. (titsias) and eq. (svigp).
+r"""Regression with Gaussian noise: exact GP regression, eq. (titsias) and eq. (svigp).
 
-With p(y|f) = N(y|f, σ²) the right sites are known at once: b_n = w_n/σ², g_n = w_n y_n/σ². So the
+With p(y|f) = N(y|f, σ²) the sites are known in closed form: b_n = w_n/σ², g_n = w_n y_n/σ². So the
 methods for classification need one pass and become
 
 | name    | is                     | evidence                                                      |
 |---------|------------------------|---------------------------------------------------------------|
 | exact   | full_kl.py, one pass   | log N(y|0, K + σ²I)                                           |
 | titsias | sparse_kl.py, one pass | log N(y|0, Q + σ²I) - ½ tr(K - Q)/σ²             eq. (titsias)|
-| svi     | sparse_kl.py, any q(u) | eq. (svigp): q(u) is searched for (training/joint.py); at its |
+| svi     | sparse_kl.py, any q(u) | eq. (svigp): q(u) is optimised (training/joint.py); at its   |
 |         |                        | optimum it is eq. (titsias)                                   |
 
-Cost: exact O(N³), the others O(NM²) an evaluation.
+Cost of an evaluation: exact O(N³), the others O(NM²).
 """
 
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ from .sparse_kl import SparseKL
 
 
 def gaussian_sites(likelihood: Gaussian, rows: Rows) -> Sites:
-    """The sites of Gaussian noise: exact, whatever the prior."""
+    """The sites of Gaussian noise: exact, for any prior."""
     precision = (rows.weights / likelihood.noise)[None]
     return Sites(precision, precision * rows.y)
 
 
 class OnePass(Method):
-    """A method for any likelihood that gets the right sites, and needs one pass."""
+    """A method that is given the exact sites, and needs one pass."""
 
     likelihoods: ClassVar[tuple[str, ...] | None] = ("gaussian",)
     several_latent = False
@@ -62,4 +62,4 @@ class SVI(SparseKL):
     """GPRegressor(method="svi")."""
 
     name = "svi"
-    optimizer = "lbfgs"  # it is the one that searches for q(u)
+    optimizer = "lbfgs"  # its optimizer searches for q(u)

@@ -1,7 +1,7 @@
-r"""Two rules that say which sites are right, both as the maximum of an objective.
+r"""Two rules that define the sites, each as the maximum of an objective.
 
-At the optimum each site equals what its row's likelihood says: b = curvature, and the slope
-g - bμ = slope. Where likelihood and slope are taken is the difference:
+At the optimum each site agrees with its row's likelihood: b = curvature, and g - bμ = slope. The
+rules differ in where slope and curvature are evaluated:
 
 | rule        | row's term             | slope, curvature                     | objective          |
 |-------------|------------------------|--------------------------------------|--------------------|
@@ -9,7 +9,7 @@ g - bμ = slope. Where likelihood and slope are taken is the difference:
 | mode        | log p(y|μ)             | (log p)'(μ), -(log p)''(μ)           | Σ w·term - ½ μᵀK⁻¹μ|
 
 The first is the KL method (section 4; Opper & Archambeau 2009), the second Laplace's. Expectation
-propagation has no such objective, and a file of its own (ep.py).
+propagation has no such objective, and its own file (ep.py).
 """
 
 from typing import NamedTuple
@@ -23,19 +23,19 @@ from .sites import Belief, Rows, Sites, divergence
 
 
 class Seen(NamedTuple):
-    """The objective at a belief, and what each row asks for (multiplied by its weight)."""
+    """The objective at a belief, and the target of each row's site (times its weight)."""
 
     objective: Float[Array, ""]
     terms: Expectations
 
 
 class Variational(NamedTuple):
-    """Sites are right when q is the Gaussian closest to the posterior in KL[q ‖ posterior]."""
+    """The sites for which q is the Gaussian closest to the posterior in KL[q ‖ posterior]."""
 
     likelihood: Likelihood
 
     def look(self, belief: Belief, sites: Sites, rows: Rows) -> Seen:
-        """Eq. (klsparse), for whichever prior made the belief."""
+        """Eq. (klsparse), for any prior."""
         terms = weighted(
             rows, self.likelihood.expectations(jnp.asarray(rows.y), belief.mean, belief.variance)
         )
@@ -43,12 +43,14 @@ class Variational(NamedTuple):
 
 
 class Mode(NamedTuple):
-    """Sites are right when their mean is the most probable f."""
+    """The sites for which the posterior mean is the most probable f."""
 
     likelihood: Likelihood
 
     def at(self, y: Float[Array, " N"], f: Float[Array, "L N"]) -> Pointwise:
-        """Derivatives for each f_l; of several functions, around a shift of their own."""
+        """Derivatives with respect to each f_l; for several functions, relative to a common
+        shift.
+        """
         several = self.likelihood.n_latent > 1
         return (self.likelihood.at_free_shift if several else self.likelihood.at)(y, f)
 

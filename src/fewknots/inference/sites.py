@@ -1,15 +1,15 @@
-r"""Sites: the likelihood of each row replaced by a Gaussian factor, two numbers a row.
+r"""Sites: Gaussian factors in place of the rows' likelihoods, with two numbers for each row.
 
-(Two for each latent function, of which a likelihood may have several: they are independent under
-the prior and under q, share kernel and inducing points, and their axis L comes first.)
+(Two numbers for each latent function. A likelihood may have several: they are independent under the
+prior and under q, share kernel and inducing points, and their axis L comes first.)
 
-Every method but mean field holds its posterior as
+Every method except mean field represents its posterior as
 
     q(f) ∝ p(f) Π_n exp(g_n f_n - ½ b_n f_n²),
 
-a *prior* (priors.py) times N sites. What distinguishes them is the *rule* that says which sites
-are right (rules.py, ep.py). Sites keep their meaning when the kernel or Z move: after a small
-change of those, the old sites are an excellent start for the new ones.
+a *prior* (priors.py) times N sites. The methods differ in the *rule* that defines the sites
+(rules.py, ep.py). Sites remain meaningful when the kernel or Z change: after a small change the
+old sites are an excellent start for the new ones.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from ..numerics.arrays import AnyArray
 
 
 class Rows(NamedTuple):
-    """The data of one block of rows; weight 0 marks rows that only fill up the block."""
+    """The data of one block of rows; weight 0 marks padding."""
 
     X: Float[AnyArray, "N D"]
     y: Float[AnyArray, " N"]
@@ -38,13 +38,13 @@ class Sites(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """What a prior and sites say together, seen from the rows.
+    """The posterior that follows from a prior and sites, at the rows.
 
     | field    | symbol                           | meaning                                     |
     |----------|----------------------------------|---------------------------------------------|
     | mean     | μ_n                              | of f_n                                      |
     | variance | σ²_n                             | of f_n                                      |
-    | reached  | σ²_n, or σ²_n - κ_n              | variance of what the sites act on           |
+    | reached  | σ²_n, or σ²_n - κ_n              | variance of what sites act on           |
     | log_det  | log det prior - log det posterior| ≥ 0, summed over latent functions           |
     | gaussian |                                  | the posterior in the prior's own coordinates|
     """
@@ -59,8 +59,8 @@ class Belief(NamedTuple):
 class WhitenedGaussian(NamedTuple):
     """q(v) = N(mean, factorᵀ factor), with the log determinant of its covariance (their sum).
 
-    shrink : the share that q has of the variance that v does not explain, if not all of it
-        (tight.py); one for all rows, K = 1, or one for each
+    shrink : factor of the variance that v does not explain, if it is not 1 (tight.py): one for all
+        rows, K = 1, or one for each
     """
 
     mean: Float[Array, "L M"]
@@ -70,7 +70,7 @@ class WhitenedGaussian(NamedTuple):
 
     @property
     def shrinks_by_row(self) -> bool:
-        """Whether each row has a share of its own."""
+        """Whether each row has its own factor."""
         return self.shrink is not None and self.shrink.shape[1] > 1
 
 
@@ -85,7 +85,7 @@ class RowGaussian(NamedTuple):
 class Running(NamedTuple):
     """The posterior during a sequential sweep: mean and covariance of v, or of f itself.
 
-    Of one latent function, as all that follows is.
+    For one latent function, like everything below.
     """
 
     mean: Array
@@ -93,7 +93,7 @@ class Running(NamedTuple):
 
 
 class Direction(NamedTuple):
-    """How row n sees the running posterior: f_n = aᵀv + ε."""
+    """How f_n depends on the running posterior: f_n = aᵀv + ε."""
 
     column: Array  # covariance · a
     mean: Float[Array, ""]  # of aᵀv
@@ -101,17 +101,17 @@ class Direction(NamedTuple):
     unexplained: Float[Array, ""]  # κ, the variance of ε
 
 
-# From a slope that all functions have to the shift of each function's means.
+# The map from a common slope to the shift of each function's means.
 CommonShift: TypeAlias = Callable[[Float[Array, " N"]], Float[Array, "L N"]]
 
 
 def prior_sites(n_rows: int, dtype, n_latent: int = 1) -> Sites:
-    """Sites that say nothing: q is the prior."""
+    """Sites of zero precision: q is the prior."""
     return Sites(np.zeros((n_latent, n_rows), dtype), np.zeros((n_latent, n_rows), dtype))
 
 
 def divergence(belief: Belief, sites: Sites) -> Float[Array, ""]:
-    """KL[q ‖ p] of the Gaussian that `sites` make of the prior.
+    """KL[q ‖ p] for the q that follows from `sites`.
 
     With Σ⁻¹ = K⁻¹ + diag b:  tr(K⁻¹Σ) = N - Σ_n b_n Σ_nn  and  K⁻¹μ = g - bμ.
     """

@@ -13,15 +13,15 @@ derivatives, for any q, are
     ∂/∂A = (wα) mᵀ - diag(wβ) A S,     ∂/∂κ = -½ wβ,
     ∂/∂m = Aᵀ(wα) - m,                 ∂/∂S = -½ Aᵀ diag(wβ) A - ½ I + ½ S⁻¹.
 
-Setting the last two to zero, the best q has the form of N sites (sites.py) with precision
-b_n = w_n β_n and linear term g_n = w_n (α_n + β_n μ_n): the variational rule under the sparse
+Where the last two are zero, the best q has the form of N sites (sites.py) with precision
+b_n = w_n β_n and linear term g_n = w_n (α_n + β_n μ_n): the variational rule with the sparse
 prior, which natural_gradient.py solves.
 
-`bound="tight"` lets q(f|u) differ from p(f|u) as well (tight.py): vκ is then in the place of κ.
+With `bound="tight"` q(f|u) differs from p(f|u), too (tight.py): vκ then replaces κ.
 
-With L latent functions q = Π_l q_l(v_l): every q_l has its own m, S, α and β, the divergences add
-up, and so do the derivatives for A and κ, which all share, unless each function has a kernel, and
-so A and κ, of its own.
+With L latent functions q = Π_l q_l(v_l): every q_l has its own m, S, α and β. The divergences add
+up, and so do the derivatives with respect to A and κ, which all functions share unless each has
+its own kernel.
 
 | symbol | name here            | shape |                                    |
 |--------|----------------------|-------|------------------------------------|
@@ -32,7 +32,7 @@ so A and κ, of its own.
 | μ, σ²  | mean, variance       | L×N   | of q(f_n)                          |
 | w      | weights              | N     | 0 for padded rows                  |
 
-Cost of one look at all rows: two products of 2NM² flops, one M×M Cholesky, the quadrature.
+Cost of one evaluation on all rows: two products of 2NM² flops, one M×M Cholesky, the quadrature.
 """
 
 from dataclasses import dataclass
@@ -91,13 +91,14 @@ class SparseKL(OverPoints):
         )
 
 
-# --- for a q that is not held by sites ------------------------------------------------------------
+# --- for a q that is not given by sites
+# ------------------------------------------------------------
 
 
 class Looked(NamedTuple):
     """The marginals of q(f) at some rows, and the rows' terms of the bound.
 
-    q : as it was given, `shrink` as it is at these rows
+    q : as given, with `shrink` at these rows
     """
 
     mean: Float[Array, "L N"]
@@ -129,17 +130,17 @@ def divergence(q: WhitenedGaussian) -> Float[Array, ""]:
 def model_gradient(
     pullback: Pullback, q: WhitenedGaussian, terms: Expectations
 ) -> tuple[Kernel, Float[Array, "M D"]]:
-    """The bound's derivatives for kernel and Z at fixed q(v), where all rows are one block.
+    """Gradient of the bound with respect to kernel and Z at fixed q(v), for rows in a single block.
 
-    With ∂/∂A and ∂/∂κ as above, and κ = diag - rows(A²), the total for A is
-    Ā = (wα) mᵀ + diag(wβ) A (I - S); so with Aᵀ diag(wβ) A at hand one product over the rows is
+    With ∂/∂A and ∂/∂κ as above, and κ = diag - rows(A²), the total derivative with respect to A is
+    Ā = (wα) mᵀ + diag(wβ) A (I - S). If Aᵀ diag(wβ) A is known, one product over the rows is
     enough:
 
         K̄nm = Ā L⁻¹ = (wα) (L⁻ᵀm)ᵀ + diag(wβ) A [(I - S) L⁻¹],              (through the rows)
         Lᵀ L̄ = -ĀᵀA = -m (Aᵀwα)ᵀ - (I - S) Aᵀ diag(wβ) A.                   (through the points)
 
-    Under the tighter bound vI - S is in the place of I - S. Where each row has a v of its own, that
-    is one product more in either: diag(vwβ) A belongs to I, diag(wβ) A to S.
+    Under the tighter bound vI - S replaces I - S. If each row has its own v, this is one product
+    more in either equation: diag(vwβ) A goes with I, diag(wβ) A with S.
     """
     A = pullback.features.explained
     through_rows = gradient_through_rows(pullback, q, terms)
@@ -183,7 +184,8 @@ def gradient_through_points(
     information: Float[Array, "L M M"],
     shrunk: Float[Array, "L M M"] | None = None,
 ) -> tuple[Kernel, Float[Array, "M D"]]:
-    """The rest, from all rows' Aᵀwα = `slope` and Aᵀ diag(wβ) A = `information`.
+    """The remaining part, from the sums over all rows Aᵀwα = `slope` and Aᵀ diag(wβ) A =
+    `information`.
 
     shrunk : Aᵀ diag(v wβ) A, if each row has a v of its own
     """
@@ -205,7 +207,7 @@ def shrunk_information(
 
 
 def _learned(q: WhitenedGaussian, by_row: bool) -> Float[Array, "L M M"]:
-    """I - S, or vI - S; -S if each row has a v of its own."""
+    """I - S, or vI - S; -S if each row has its own v."""
     S = q.factor.mT @ q.factor
     if by_row:
         return -S

@@ -4,7 +4,7 @@ Eq. (mf_sub) bounds p(y, g), and (MF) in mean_field.py is the bound that follows
 are there. The Gaussian predictor is section 3.1's N(Σ Kmm⁻¹ Kmn ḡ, Σ) in whitened coordinates:
 v given g is N(G Aᵀ g, G), G = (I + AᵀA)⁻¹.
 
-Cost: O(NM²) a Newton step and for the gradient; no N×N array is ever made.
+Cost: O(NM²) per Newton step and for the gradient, without any N×N array.
 """
 
 from dataclasses import dataclass

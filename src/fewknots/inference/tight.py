@@ -1,39 +1,41 @@
-r"""A tighter bound: what the inducing points leave unexplained may learn from the rows, too.
+r"""A tighter bound: the part of f that the inducing points do not explain learns from the rows,
+too.
 
-Eq. (klsparse) is the bound for q(f, u) = p(f|u) q(u): given u, f keeps its prior. That prior is
-N(A v, D) at the rows, D = K - A Aᵀ with the diagonal κ (features.py). Let q(f|u) have the
-covariance R V Rᵀ instead, R any root of D = R Rᵀ and V = diag(v) (Titsias 2025, arXiv 2502.08730;
-Bui, Ashman & Turner 2025, arXiv 2502.04750). The mean is as it was, and as u drops out of it,
+Eq. (klsparse) is the bound for q(f, u) = p(f|u) q(u): given u, f keeps its prior, which at the
+rows is N(A v, D), D = K - A Aᵀ with the diagonal κ (features.py). Let q(f|u) have the covariance R
+V Rᵀ instead, with any root R of D = R Rᵀ and V = diag(v) (Titsias 2025, arXiv 2502.08730;
+Bui, Ashman & Turner 2025, arXiv 2502.04750). The mean is unchanged, and u cancels:
 
     KL[q(f|u) ‖ p(f|u)] = ½ Σ_n (v_n - 1 - log v_n)                                     (price)
 
-is all that the bound pays for smaller variances in its sum over rows.
+is the only cost of the smaller variances in the bound's sum over rows.
 
 **One v for all rows.** R V Rᵀ = vD, so the marginals of q(f) have the variance vκ_n + a_nᵀ S a_n:
 
     log p(y) ≥ Σ_n w_n E_q[log p(y_n|f_n)] - N/2 (v - 1 - log v) - KL[q(u) ‖ p(u)].     (tight)
 
-With β_n as in sparse_kl.py the derivative for v is ½ N/v - ½ (N + Σ w_n β_n κ_n), so the best v is
+With β_n as in sparse_kl.py the derivative with respect to v is ½ N/v - ½ (N + Σ w_n β_n κ_n), so
+the best v is
 
     1/v = 1 + (1/N) Σ_n b_n κ_n,      b_n = w_n β_n,                                    (shrink)
 
-and v = 1 is (klsparse). N counts the rows that have a weight.
+and v = 1 gives (klsparse). N is the number of rows with positive weight.
 
-**One v for each row, where log p is a parabola in f.** With Gaussian noise the rows' sum is linear
+**One v for each row, if log p is a parabola in f.** With Gaussian noise the rows' sum is linear
 in the variances: -½ Σ b_n (R V Rᵀ)_nn with b_n = w_n/σ². The root R = B^(-½) (B^½ D B^½)^½,
 B = diag(b), makes that -½ Σ v_n b_n κ_n, and with the best v_n = 1/(1 + b_n κ_n) the trace term of
 eq. (titsias)
 
     -½ Σ b_n κ_n    becomes    -½ Σ log(1 + b_n κ_n).                                   (log trace)
 
-For other likelihoods the variances matter one by one, and those of R V Rᵀ take all of D: there
-need be no q(f|u) with the variances v_n κ_n at that price, and what follows need not be a bound.
+For other likelihoods each variance matters, and the variances of R V Rᵀ depend on all of D: a
+q(f|u) with variances v_n κ_n at this cost may not exist, and the result may not be a bound.
 
-The sites b that stand for the rows say v, so the solver (natural_gradient.py) needs nothing more:
-at any sites this is a bound, and at the right ones v is the best. The derivatives for A and κ at
-fixed q and v are those of sparse_kl.py but for ∂/∂κ = -½ v wβ.
+The sites b determine v, so the solver (natural_gradient.py) needs no change: this is a bound for
+any sites, and at the optimal sites v is optimal. The derivatives with respect to A and κ at fixed
+q and v are those of sparse_kl.py, except ∂/∂κ = -½ v wβ.
 
-Predictions are those of (klsparse): κ is the prior's, as v says nothing about new rows.
+Predictions are those of (klsparse): they use κ of the prior, since v says nothing about new rows.
 
 | symbol | name here | shape      |                                        |
 |--------|-----------|------------|----------------------------------------|
@@ -55,10 +57,10 @@ from .sites import Belief, Rows, Sites
 
 
 class ShrinkingPrior(NamedTuple):
-    """`SparsePrior`, but the sites shrink what v does not explain as well.
+    """`SparsePrior`, in which sites also shrink the variance that v does not explain.
 
-    counted : which rows have a weight.
-    each_row : whether log p is a parabola.
+    counted : which rows have positive weight.
+    each_row : one factor for each row, if log p is a parabola.
     """
 
     features: Features
@@ -66,7 +68,7 @@ class ShrinkingPrior(NamedTuple):
     each_row: bool
 
     def belief(self, sites: Sites) -> Belief:
-        """(tight) is the objective of natural_gradient.py if the price is part of `log_det`."""
+        """With (price) included in `log_det`, the objective of natural_gradient.py is (tight)."""
         plain = SparsePrior(self.features).belief(sites)
         per_row = sites.precision * self.features.unexplained
         if self.each_row:
@@ -83,11 +85,11 @@ class ShrinkingPrior(NamedTuple):
         )
 
     def common_shift(self) -> CommonShift | None:
-        """As if nothing shrank: it concerns the means."""
+        """The same as without shrinking, since it concerns the means."""
         return SparsePrior(self.features).common_shift()
 
     def response(self, belief: Belief, change: Float[Array, "L N"]) -> Float[Array, "L N"]:
-        """That of v, and by (shrink) κ_n v²/N Σ_m κ_m change_m."""
+        """The response of the explained part, plus by (shrink) κ_n v²/N Σ_m κ_m change_m."""
         kappa, shrink = self.features.unexplained, belief.gaussian.shrink
         mean = jnp.sum(kappa * change, axis=-1, keepdims=True) / jnp.sum(self.counted)
         through_v = SparsePrior(self.features).response(belief, change)
@@ -97,15 +99,15 @@ class ShrinkingPrior(NamedTuple):
 def rest_of(
     total: Float[AnyArray, "L 1"], count: Float[AnyArray, ""] | Int[AnyArray, ""]
 ) -> Float[Array, "L 1"]:
-    """(shrink)'s 1/v from Σ b_n κ_n and the number of rows.
+    """1/v of (shrink) from Σ b_n κ_n and the number of rows.
 
-    Where log p is not concave that sum may be below zero, and v stays at 1.
+    If log p is not concave the sum may be negative; then v is 1.
     """
     return 1.0 + jnp.maximum(total / jnp.maximum(count, 1), 0.0)
 
 
 def prices(shrink: Float[Array, "L K"], counted: Bool[Array, " N"]) -> Float[Array, "L N"]:
-    """(price), row by row."""
+    """(price) of each row."""
     return jnp.where(counted, 0.5 * (shrink - 1.0 - jnp.log(shrink)), 0.0)
 
 
@@ -115,6 +117,6 @@ def own_shrink(
     mean: Float[Array, "L N"],
     unexplained: Float[Array, "*L N"],
 ) -> Float[Array, "L N"]:
-    """The best v of each row, where log p is a parabola."""
+    """The best v of each row, if log p is a parabola."""
     curvature = likelihood.at(jnp.asarray(rows.y), mean).curvature
     return 1.0 / (1.0 + rows.weights * curvature * unexplained)

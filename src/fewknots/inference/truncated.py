@@ -1,4 +1,4 @@
-r"""q(g) of two classes: each q(g_n) is a Gaussian N(a_n, σ̃²_n) cut off at zero (mean_field.py).
+r"""q(g) for two classes: each q(g_n) is a Gaussian N(a_n, σ̃²_n) truncated at zero (mean_field.py).
 
 With z = y a/σ̃ and h = φ(z)/Φ(z) the mean is a + y σ̃ h and the variance σ̃² r, r = 1 - h(z + h).
 """
@@ -18,14 +18,14 @@ SAMPLES = 400
 
 
 class Truncated(NamedTuple):
-    """The factors q(g_n) and the bound they give; with several classes, for each its own g."""
+    """The factors q(g_n) and their bound; with several classes, each has its own g."""
 
     centre: Float[Array, "*C N"]  # a
     mean: Float[Array, "*C N"]  # ḡ
     variance: Float[Array, "*C N"]  # σ̃² r
     bound: Float[Array, ""]
-    step: Float[Array, "*C N"]  # Newton's, for a
-    solved: Bool[Array, ""]  # no further step would help
+    step: Float[Array, "*C N"]  # Newton's step for a
+    solved: Bool[Array, ""]  # converged
 
 
 @runtime_checkable
@@ -39,14 +39,14 @@ class Factors(Protocol):
 
 @runtime_checkable
 class Cut(Protocol):
-    """Where the labels cut off q(g)."""
+    """The truncation of q(g) by the labels."""
 
     def look(self, prior: NoisyPrior, centre: Float[Array, "*C N"]) -> Truncated:
-        """(MF) at the given centres, and Newton's step from there."""
+        """(MF) at the given centres, and Newton's step."""
         ...
 
     def total(self, of_one: Callable[[Array, Array], Any], prior: NoisyPrior, found: Truncated):
-        """The sum of what `of_one` makes of mean and variance of each function."""
+        """The sum of `of_one`(mean, variance) over the functions."""
         ...
 
     def factors(
@@ -92,10 +92,10 @@ class HalfLines(NamedTuple):
     from_g: Float[Array, "M N"]
 
     def sampled_means(self) -> Float[np.ndarray, "S 1 M"]:
-        """Drawn by the inverse of each factor's cdf.
+        """Samples by the inverse cdf of each factor.
 
-        With z = y a/σ̃ and u uniform, yg/σ̃ = z - Φ⁻¹(u Φ(z)), in logarithms so that no tail is
-        ever empty.
+        With z = y a/σ̃ and u uniform, yg/σ̃ = z - Φ⁻¹(u Φ(z)), computed in logarithms so that
+        tails are accurate.
         """
         centre, sigma, y, from_g = (np.asarray(part, np.float64) for part in self)
         z = y * centre / sigma

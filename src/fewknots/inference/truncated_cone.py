@@ -1,34 +1,36 @@
-r"""q(g) of several classes: each q(g_n) is a Gaussian cut off where one of its functions leads.
+r"""q(g) for several classes: each q(g_n) is a Gaussian truncated to where its own class is the
+largest.
 
 The multinomial probit: y_n = argmax_c g_nc, g_c = f_c + N(0, 1), so that g_c ~ N(0, Q + I) for each
-of L classes (Girolami & Rogers 2006). Under a q that is factorised over rows, and over rows alone,
-the best factors are Π_c N(g_c | a_nc, σ̃²_n) cut off outside the cone where g_y is the largest, with
-σ̃² = 1/C_nn, C = (Q + I)⁻¹, as with two classes. With Z the cone's share of that Gaussian
-(numerics/largest.py), h = ∇ log Z for a/σ̃, the mean ḡ = a + σ̃ h and the covariance σ̃² V,
+of L classes (Girolami & Rogers 2006). For a q that is factorised over rows only, the best factors
+are Π_c N(g_c | a_nc, σ̃²_n), truncated to the cone where g_y is the largest, with σ̃² = 1/C_nn, C
+= (Q + I)⁻¹, as with two classes. With the probability Z of the cone under that Gaussian
+(numerics/largest.py), h = ∇ log Z with respect to a/σ̃, the mean ḡ = a + σ̃ h and the covariance
+σ̃² V, the bound is
 
     Σ_n [log Z_n + ½ |h_n|²] - ½ Σ_c ḡ_cᵀCḡ_c                                            (cone)
       + (L - 1) (½ Σ_n log σ̃²_n - ½ log|Q + I| - ½ Σ_n κ_n).
 
-**L - 1, not L.** Labels say nothing of Σ_c g_c, which is independent of all differences. Left in q,
-as it is elsewhere, it would make the bound lower by what it costs to factorise N(0, Q + I) over
-rows. So only the differences are in q: L - 1 functions like that of two classes. Their means add up
-to zero, as h does. With L = 2 the difference over √2 *is* the g of two classes, and (cone) is (MF):
-the same kernel, not twice the variance, since the noise is doubled too.
+**L - 1, not L.** Labels say nothing about Σ_c g_c, which is independent of all differences. In q
+it would only lower the bound, by the cost of factorising N(0, Q + I) over rows. So q contains only
+the differences: L - 1 functions like that of two classes. Their means add up to zero, as h does.
+With L = 2 the difference divided by √2 *is* the g of two classes, and (cone) is (MF) with the same
+kernel (not twice the variance, since the noise is doubled, too).
 
-**Newton.** In ḡ, (cone) is concave with Hessian -(C ⊗ I + D), D_n = (V_n⁻¹ - I)/σ̃²_n, which couples
-the classes of a row; the step in a is V⁻¹ times that in ḡ. It is found by conjugate gradients with
-each class on its own as preconditioner. D_n 1 = 0, and what is added to D_n along 1 changes no
-step: as much as D_n has along other directions, on average, leaves least off the diagonal.
+**Newton.** In ḡ, (cone) is concave with Hessian -(C ⊗ I + D), D_n = (V_n⁻¹ - I)/σ̃²_n, which
+couples the classes of a row; the step in a is V⁻¹ times that in ḡ. It is found by conjugate
+gradients; the preconditioner treats each class separately. D_n 1 = 0, and a term added to D_n
+along 1 changes no step: D_n's average along other directions gives the smallest off-diagonal part.
 
-**Derivatives** are those of E_q log N(g|0, Q + I) - ½ Σ κ, of L functions less those of Σ_c g_c/√L,
-which has mean zero and variance σ̃².
+**Derivatives** are those of E_q log N(g|0, Q + I) - ½ Σ κ for L functions, minus those for Σ_c
+g_c/√L, which has mean zero and variance σ̃².
 
 | symbol | name here  | shape |
 |--------|------------|-------|
 | a      | centre     | L×N   |
 | h, V   | cone.*     | L×N, L×L×N |
 
-Cost: of two classes' Newton step, L times.
+Cost: L times that of two classes' Newton step.
 """
 
 import math
@@ -48,9 +50,9 @@ from .natural_gradient import rounding
 from .noisy_prior import NoisyPrior
 from .truncated import SAMPLES, Truncated
 
-_CONJUGATE_ACCURACY = 1e-3  # of a step: the next one finds the rest
+_CONJUGATE_ACCURACY = 1e-3  # relative accuracy of a step: the next one corrects the rest
 _MOST_CONJUGATE_STEPS = 200
-# To draw from the largest: nodes, to so many standard deviations from its top.
+# To sample the largest: number of nodes, and their range in standard deviations from its maximum.
 _NODES, _FAR = 512, 7.0
 
 
@@ -60,14 +62,14 @@ class WhereOneLeads(NamedTuple):
     member: Bool[Array, "L N"]
 
     def look(self, prior: NoisyPrior, centre: Float[Array, "L N"]) -> Truncated:
-        """(cone), and Newton's step."""
-        from jax.scipy.sparse.linalg import cg  # here: a tenth of a second, for this method alone
+        """(cone) at the given centres, and Newton's step."""
+        from jax.scipy.sparse.linalg import cg  # slow to import
 
         spread = 1.0 / prior.own_precision
         sigma, n_free = jnp.sqrt(spread), len(centre) - 1
         centre = _differences(centre)
         cone = in_cone(self.member, centre / sigma)
-        shift = _differences(cone.shift)  # but for rounding they are
+        shift = _differences(cone.shift)  # true up to rounding
         mean = centre + sigma * shift
         times_C = jax.vmap(prior.precision_times)
         pull = times_C(mean)
@@ -93,8 +95,8 @@ class WhereOneLeads(NamedTuple):
             maxiter=_MOST_CONJUGATE_STEPS,
             M=prior.solver(jnp.diagonal(D).T),
         )
-        # The integral's last digits change with every step: none that promises no more than those
-        step = _differences(step)  # conjugate gradients end before they are exact
+        # The integral's last digits change with every step: stop when the predicted gain is smaller
+        step = _differences(step)  # conjugate gradients are not exact
         promised = 0.5 * jnp.vdot(slope, step)
         step = jnp.where(promised > rounding(bound), step, 0.0)
         step = jnp.einsum("cdn,dn->cn", inverse, step)
@@ -102,7 +104,7 @@ class WhereOneLeads(NamedTuple):
         return Truncated(centre, mean, variance, bound, step, jnp.asarray(False))
 
     def total(self, of_one: Callable[[Array, Array], Any], prior: NoisyPrior, found: Truncated):
-        """Of every class, less that of their sum."""
+        """The sum over classes, minus the value for their sum."""
         each = lax.map(lambda one: of_one(*one), (found.mean, found.variance))
         of_sum = of_one(jnp.zeros_like(prior.own_precision), 1.0 / prior.own_precision)
         return jax.tree.map(lambda some, one: jnp.sum(some, axis=0) - one, each, of_sum)
@@ -112,7 +114,7 @@ class WhereOneLeads(NamedTuple):
 
 
 def _differences(x: Float[Array, "L N"]) -> Float[Array, "L N"]:
-    """Without what the functions have in common."""
+    """The functions without their common part."""
     return x - jnp.mean(x, axis=0)
 
 
@@ -125,10 +127,11 @@ class Cones(NamedTuple):
     from_g: Float[Array, "M N"]
 
     def sampled_means(self) -> Float[np.ndarray, "S L M"]:
-        """First each row's largest g, by its cdf at the nodes of its integral; then those below.
+        """First sample each row's largest g by its cdf at the nodes of its integral, then the
+        others below it.
 
-        With x how far the largest is above a_c, in units of σ̃, and u uniform, g_c is
-        a_c + σ̃ Φ⁻¹(u Φ(x)), in logarithms as with two classes.
+        With x = (largest - a_c)/σ̃ and u uniform, g_c is a_c + σ̃ Φ⁻¹(u Φ(x)), computed in
+        logarithms as with two classes.
         """
         centre, sigma, from_g = (
             np.asarray(part, np.float64) for part in (self.centre, self.sigma, self.from_g)
@@ -149,7 +152,7 @@ class Cones(NamedTuple):
 def _distribution_of_largest(
     member: Bool[np.ndarray, "L N"], t: Float[np.ndarray, "L N"]
 ) -> tuple[Float[np.ndarray, "N S"], Float[np.ndarray, "N S"]]:
-    """The cdf of g_y in the cone, and where: its density is φ(s - t_y) Π Φ(s - t_c)."""
+    """The cdf of g_y in the cone, and its nodes: the density is φ(s - t_y) Π Φ(s - t_c)."""
     own, highest = t[member.argmax(axis=0), np.arange(t.shape[1])], t.max(axis=0)
     ahead = math.sqrt(2.0 * math.log(len(t)))
     first = 0.5 * (own + highest) - _FAR

@@ -1,15 +1,16 @@
-r"""The scalable bound that section 3.2 derives and abandons, kept so that the argument can be seen.
+r"""The scalable bound that section 3.2 derives and rejects, kept here for comparison.
 
 Substituting eq. (svigp) into the augmented model gives
 
     log p(y) ≥ Σ_n log Φ(y_n μ_n) - ½ Σ_n σ²_n - KL[q(u) ‖ p(u)],                        (2S)
 
-with μ, σ² as in sparse_kl.py: σ²_n = κ_n + a_nᵀ S a_n holds both of the paper's trace terms. (The
-paper prints Π_n B(y_n|Φ(·)) where the sum of its logarithms is meant; this is the correct one.)
+with μ, σ² as in sparse_kl.py: σ²_n = κ_n + a_nᵀ S a_n contains both of the paper's trace terms.
+(The paper prints Π_n B(y_n|Φ(·)) where the sum of its logarithms is meant; this is the correct
+one.)
 
-The mean and the covariance do not see each other: m is the most probable v, found by the rule
-`Mode` (rules.py), and S⁻¹ = I + Aᵀ diag(w) A whatever the labels are. With Z = X that is the MAP
-point and S⁻¹ = K⁻¹ + I, much like Laplace's approximation, and about as good.
+Mean and covariance do not depend on each other: m is the most probable v, found by the rule `Mode`
+(rules.py), and S⁻¹ = I + Aᵀ diag(w) A for any labels. With Z = X this is the MAP point and
+S⁻¹ = K⁻¹ + I, similar to Laplace's approximation, and about as good.
 
 | symbol | name here             | shape |
 |--------|-----------------------|-------|
@@ -17,7 +18,7 @@ point and S⁻¹ = K⁻¹ + I, much like Laplace's approximation, and about as g
 | m, S   | belief.gaussian       | M, M×M|
 | μ, σ²  | belief.mean, variance | N, N  |
 
-Cost: O(NM²) a Newton step.
+Cost: O(NM²) per Newton step.
 """
 
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class TwoStage(OverPoints):
     """GPClassifier(method="two_stage")."""
 
     name = "two_stage"
-    # a step function seen through Gaussian noise
+    # a step function with Gaussian noise
     likelihoods: ClassVar[tuple[str, ...] | None] = ("probit",)
     is_bound = True
     weights = "any"

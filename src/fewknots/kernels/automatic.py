@@ -1,9 +1,9 @@
-r"""The kernel that "auto" means: a smooth part, a straight part and a level, each with a prior.
+r"""The kernel of "auto": a smooth part, a linear part and a constant, each with a prior.
 
     k(a, b) = Matern32(r) + Σ_d v a_d b_d + c,   r² = Σ_d (a_d - b_d)² / ℓ_d²
 
-Few rows say little about many parameters, and the evidence then has its maximum where they fit the
-noise. So each has a prior (training adds it to the objective), in units of the inputs' standard
+With few rows and many parameters the evidence has its maximum where the parameters fit noise. So
+each parameter has a prior (training adds it to the objective), in units of the inputs' standard
 deviations:
 
 | parameter             | start | median | spread of the logarithm |
@@ -13,17 +13,18 @@ deviations:
 | v, one for all inputs | 1/D   | 0.1/D  | 2                       |
 | c                     | 1     | 1      | 2                       |
 
-Distances between rows grow with √D. The narrow prior of ℓ_d says that inputs matter alike unless
-the rows say otherwise: with a spread of 1 many of them fit noise, and on generated tables of 50 to
-300 rows the NLP was worse nearly everywhere (benchmarks/small_tables.py). The wide priors of the
-variances favour small ones: where labels are noise, probabilities stay closer to the base rate.
+Distances between rows grow with √D. The narrow prior of ℓ_d says that all inputs matter equally
+unless the rows show otherwise. With a spread of 1 many lengthscales fit noise: on generated tables
+of 50 to 300 rows the NLP was worse nearly everywhere (benchmarks/small_tables.py). The wide priors
+of the variances favour small values: if labels are noise, probabilities stay close to the base
+rate.
 
-Among neighbours, where there are many rows, how smooth the function is can be learned, too: there
-the smooth part is `Hyperbolic`, whose corner has a median of 1 and a spread of 2, and its variance
+The local method has many rows, so the smoothness of the function can be learned, too. Its smooth
+part is `Hyperbolic`, whose corner has a prior with median 1 and spread 2; the prior of its variance
 is that of Matern32.
 
-The straight part alone is Bayesian logistic (probit) regression. Where labels depend on the inputs
-in no other way, the fit ends close to that.
+The linear part alone is Bayesian logistic (probit) regression. If labels depend on the inputs only
+linearly, the fit ends close to that model.
 """
 
 from typing import Any
@@ -38,9 +39,9 @@ from .linear import Constant, Linear
 from .stationary import Hyperbolic, Matern32
 
 _SPREAD_OF_LENGTHSCALES = 0.5
-_VARIANCE = 0.1  # of either part, where inputs say little; the fit starts at 1
+_VARIANCE = 0.1  # prior median of both variances; the fit starts at 1
 _SPREAD = 2.0
-_LEAST_SLOPE = 1e-30  # a number in float32 too
+_LEAST_SLOPE = 1e-30  # finite in float32, too
 
 
 def automatic_kernel(
@@ -65,11 +66,11 @@ def automatic_kernel(
 
 
 def lengthscales_of(kernel: Any) -> Any:
-    """Of the smooth part of the kernel above, prepared or learned."""
+    """Lengthscales of the smooth part of the kernel above (prepared or learned)."""
     return kernel.k1.k1.lengthscale
 
 
 def with_lengthscales(kernel: Any, lengthscales: Any) -> Kernel:
-    """A copy with these."""
+    """A copy with these lengthscales."""
     smooth = type(kernel.k1.k1)(**kernel.k1.k1.get_params() | {"lengthscale": lengthscales})
     return Sum(Sum(smooth, kernel.k1.k2), kernel.k2)

@@ -11,10 +11,9 @@ default: for training and the neighbour search (`input_scale`), for explanations
 draws of functions (`randomness`, `random_functions`) and for ONNX (`onnx_covariance`,
 `onnx_diagonal`). docs/extending.md shows how to write a kernel.
 
-A kernel may see its inputs through a map (warp.py). Distances then mean something in the mapped
-inputs, the *coordinates* of a row: what measures distances asks for those (`coordinates`, and
-`inputs_at` for the way back), and `input_scale` and `moved` speak of them. Of all other kernels the
-inputs are the coordinates.
+A kernel may apply a map to its inputs first (warp.py). Distances are then measured between the
+mapped inputs, the *coordinates* of a row: `coordinates` computes them, `inputs_at` is the inverse,
+and `input_scale` and `moved` refer to them. For all other kernels the coordinates are the inputs.
 """
 
 import dataclasses
@@ -50,11 +49,11 @@ class Moved(NamedTuple):
     moved: Float[np.ndarray, " D"]
 
 
-@dataclass_transform(eq_default=False)  # what the fields are made by is their default
+@dataclass_transform(eq_default=False)  # the functions that declare fields give their defaults
 class Kernel:
     """Base of all kernels; `kernel(A, B)` is the matrix k(a_i, b_j).
 
-    Only with a kernel for each class (per_class.py) it is a stack of C matrices.
+    With a kernel for each class (per_class.py) it is a stack of C matrices.
 
     Examples
     --------
@@ -77,7 +76,7 @@ class Kernel:
     columns: Any = None  # a kernel over chosen columns declares a field of this name
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Every subclass becomes a dataclass and a pytree, its learned parameters the leaves."""
+        """Make every subclass a dataclass and a pytree whose leaves are its learned parameters."""
         super().__init_subclass__(**options)
         dataclasses.dataclass(eq=False, repr=False)(cls)
         cls.roles = roles_of(cls)
@@ -96,7 +95,7 @@ class Kernel:
 
     # --- the inputs as the kernel sees them -------------------------------------------------------
 
-    may_be_warped: ClassVar[bool] = True  # False: its inputs mean something as they are
+    may_be_warped: ClassVar[bool] = True  # False for inputs that must not be mapped
 
     @property
     def of_coordinates(self) -> "Kernel":
@@ -104,11 +103,11 @@ class Kernel:
         return self
 
     def with_inner(self, kernel: "Kernel") -> "Kernel":
-        """The same, with another function of `coordinates`."""
+        """The same kernel with another function of `coordinates`."""
         return kernel
 
     def coordinates(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, "N D"]:
-        """The rows as distances are measured between them."""
+        """The mapped inputs, between which distances are measured."""
         return A
 
     def inputs_at(self, W: Float[AnyArray, "N D"]) -> Float[AnyArray, "N D"]:
@@ -116,11 +115,11 @@ class Kernel:
         return W
 
     def stretch(self, A: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-        """How much longer a short way from each row is in coordinates, input by input."""
+        """Derivative of each coordinate with respect to its input, at each row."""
         return np.ones_like(A)
 
     def without_end(self) -> "Kernel":
-        """The same, but there are inputs for every place among its coordinates."""
+        """The same kernel, changed so that every point in coordinates has an input."""
         return self
 
     def onnx_coordinates(self, X: Any, n_inputs: int) -> Any:
@@ -129,11 +128,13 @@ class Kernel:
 
     @property
     def of_all(self) -> "Kernel":
-        """One kernel for all latent functions, for what looks at rows and not at classes."""
+        """One kernel for all latent functions, for code that looks at rows and not at classes."""
         return self
 
     def of_latent(self, number: int) -> "Kernel":
-        """The kernel of one latent function: of a kernel for each class, that of this class."""
+        """The kernel of one latent function; with a kernel for each class, the one of this
+        class.
+        """
         return self
 
     # --- hooks ------------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ class Kernel:
         return Moved(still, across, np.asarray(self.diagonal(there), np.float64))
 
     def randomness(self, random: np.random.RandomState, n_inputs: int, size: int) -> Any:
-        """The random numbers of `size` of the functions below: a tree of arrays."""
+        """The random numbers for `size` of the functions below: a tree of arrays."""
         raise TypeError(no_functions(self, "randomness"))
 
     def random_functions(
@@ -166,12 +167,12 @@ class Kernel:
     ) -> Float[AnyArray, "N F"]:
         """Independent random functions φ of mean zero with E φ(a) φ(b) = k(a, b), at rows X.
 
-        They need not be Gaussian: pathwise.py adds up many of them, as many as `n_functions` says.
+        They need not be Gaussian: pathwise.py adds up `n_functions` of them.
         """
         raise TypeError(no_functions(self, "random_functions"))
 
     def n_functions(self, n_inputs: int, n_features: int) -> int:
-        """How many of them make a Gaussian one; 1: a single one is Gaussian."""
+        """How many of them to add up for a nearly Gaussian function; 1 if each one is Gaussian."""
         return n_features
 
     def onnx_covariance(self, inputs: Any) -> Any:
@@ -185,7 +186,7 @@ class Kernel:
     # --- fields -----------------------------------------------------------------------------------
 
     def parts(self) -> "list[Kernel]":
-        """The elementary kernels of which this sum or product consists, in order."""
+        """The elementary kernels of this sum or product, in order."""
         inner = [v for v in self.get_params(deep=False).values() if isinstance(v, Kernel)]
         return [part for kernel in inner for part in kernel.parts()] if inner else [self]
 
@@ -301,24 +302,25 @@ class Kernel:
 def no_onnx(kernel: Kernel, hook: str) -> str:
     """Error message for a kernel without this ONNX hook."""
     name = type(kernel).__name__
-    return f"ONNX export does not know the kernel {name}: the class has no method `{hook}`."
+    return f"the kernel {name} cannot be exported to ONNX: the class has no method `{hook}`."
 
 
 def no_functions(kernel: Kernel, hook: str) -> str:
     """Error message for a kernel without this hook for draws of functions."""
     name = type(kernel).__name__
     return (
-        f"function draws do not know the kernel {name}: the class has no method `{hook}` "
-        "(docs/extending.md). `sample_latent`, which draws at given rows, needs none."
+        f"cannot draw functions with the kernel {name}: the class has no method `{hook}` "
+        "(docs/extending.md). `sample_latent` draws values at given rows, without this method."
     )
 
 
 def _check_no_constraint(label: str, values: Sequence[Any]) -> None:
-    """A list has numbers; a constraint would be for one input alone."""
+    """Refuse a constraint inside a list of numbers: it would hold for one input alone."""
     for number, value in enumerate(values):
         if isinstance(value, Constraint):
             raise ValueError(
-                f"{label} has {value!r} for input {number} alone, but a constraint holds for all "
+                f"{label} has {value!r} for input {number} alone, but a constraint always holds "
+                "for all "
                 "inputs of its kernel. Multiply kernels that use one input each, as in "
                 "RBF(columns=[0], lengthscale=Fixed(0.7)) * RBF(columns=[1], variance=Fixed(1.0))."
             )

@@ -46,7 +46,7 @@ class Pair(Kernel):
         return self.joined(self.k1.diagonal(A), self.k2.diagonal(A))
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
-        """For a product this assumes that its factors are independent."""
+        """For a product this assumes independent factors."""
         both = zip(self.k1.moved(step, mean), self.k2.moved(step, mean), strict=True)
         return Moved(*(self.joined(one, other) for one, other in both))
 
@@ -121,7 +121,7 @@ class Product(Pair):
 def as_kernel(value: Any, names: Iterable[str] | None = None) -> Kernel:
     """Convert a kernel, a number (a constant) or a text such as "rbf + linear" to a kernel.
 
-    names : column names, to convert a kernel's choice of columns by name to numbers.
+    names : column names, needed if a kernel chooses its columns by name.
 
     Examples
     --------

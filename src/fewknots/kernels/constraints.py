@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-_LEAST_SPREAD = 1e-6  # about the rounding error of logarithms in float32
+_LEAST_SPREAD = 1e-6  # about the rounding error of a logarithm in float32
 Numbers = float | tuple[float, ...]
 
 

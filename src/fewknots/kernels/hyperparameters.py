@@ -1,8 +1,8 @@
-"""The kernel's parameters in the units of the user's columns.
+"""Kernel parameters in the units of the user's columns.
 
-The inputs of the kernel are z = (x - mean) / scale. A distance in z is `scale` times as long in x,
-so a lengthscale ℓ becomes ℓ · scale; the variance of a linear kernel (of a slope), v / scale². Of a
-warped input (kernels/warp.py) this holds near its median.
+The inputs of the kernel are z = (x - mean) / scale. A distance in x is `scale` times the distance
+in z, so a lengthscale ℓ becomes ℓ · scale, and the variance of a linear kernel (of a slope) v /
+scale². For a warped input (kernels/warp.py) this holds near its median.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from .combine import Product, Sum
 from .per_class import PerClass
 from .warp import Warp
 
-_PER_UNIT = {1: "", 0: "", -1: " per unit", -2: " per unit²"}  # by the power that a field declares
+_PER_UNIT = {1: "", 0: "", -1: " per unit", -2: " per unit²"}  # by the unit's power
 
 
 def per_input(kernel: Kernel, scale: Float[np.ndarray, " D"]) -> dict[str, Float[np.ndarray, " D"]]:

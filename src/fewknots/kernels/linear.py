@@ -21,7 +21,7 @@ def _one_over_squares(spread: Float[np.ndarray, " D"], each: bool) -> Any:
 class Linear(Kernel):
     """k(a, b) = Σ_d variance_d a_d b_d: straight lines through the origin.
 
-    variance : positive number, one per input, or None (from the data: 1/D over each input's
+    variance : positive number, one per input, or None (from the data: 1/D divided by each input's
         own variance, so that k(a, a) is about 1).
     ard : one variance per input, or a single one for all.
     columns : names or numbers of the inputs that it uses, or None for all.
@@ -70,7 +70,7 @@ class Linear(Kernel):
         return 1.0 / A.shape[1] if self.variance is None else self.variance
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
-        """Uses E x_d² = s_d² + m_d², a mean over the rows, not the value at the mean row."""
+        """Uses E x_d² = s_d² + m_d², the mean over the rows, not the value at the mean row."""
         variance = over_inputs(self, np.asarray(self.variance, np.float64), len(step), 0.0)
         still = np.sum(variance * (np.square(step) + np.square(mean))) * np.ones(len(step))
         lean = variance * step * mean
@@ -117,9 +117,10 @@ class Polynomial(Linear):
     def diagonal(self, A: Float[AnyArray, "N D"]) -> Float[AnyArray, " N"]:
         return (super().diagonal(A) + self.offset) ** self.degree
 
-    # With x̃ = (√variance x, √offset) the kernel is (x̃·x̃')^degree. A random function is x̃ put into
-    # all `degree` places of a tensor of independent normal numbers, which is Gaussian; where that
-    # would be too large, a product of linear functions of x̃, which is not.
+    # With x̃ = (√variance x, √offset) the kernel is (x̃·x̃')^degree. A random function is a tensor
+    # of independent normal numbers contracted with x̃ in all its `degree` indices: this is
+    # Gaussian. If the tensor would be too large, it is a product of linear functions of x̃, which
+    # is not Gaussian.
 
     def n_functions(self, n_inputs: int, n_features: int) -> int:
         return 1 if self._has_tensor(n_inputs, 1) else n_features
@@ -169,7 +170,7 @@ def _power(x: Any, degree: int) -> Any:
 
 
 class Constant(Kernel):
-    """k(a, b) = variance: an unknown level, shared by all points.
+    """k(a, b) = variance: an unknown constant, the same for all rows.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""A kernel for each class: k_c(a, b), where all others are one k(a, b) for all latent functions.
+"""A kernel for each class: k_c(a, b). All other kernels are shared by the latent functions.
 
     GPClassifier([RBF(), Matern32(), RBF() + Linear()])      three classes, in their sorted order
-    GPClassifier(RBF() + PerClass(Linear(), Linear()))       a common part, and parts of their own
+    GPClassifier(RBF() + PerClass(Linear(), Linear()))       a shared part, and one per class
 
 Such a kernel's matrix is a stack of one matrix for each class, (C, N, M), and its diagonal (C, N).
-A list is nested pairs, `PerClass(PerClass(k1, k2), k3)`, so that parameters have names, constraints
-and a place in a file as those of a sum have.
+A list becomes nested pairs, `PerClass(PerClass(k1, k2), k3)`, so that parameters have names,
+constraints and a place in a file, as in a sum.
 
-It pays where classes are of different kinds: one that changes over short distances beside one that
-is smooth. Kernel matrices and their factors, which classes share otherwise, are then computed for
-each, and there are C times as many parameters to learn from the same rows.
+It is useful if classes differ in kind: one changes over short distances and another is smooth. The
+cost: kernel matrices and their factors, otherwise shared, are computed for each class, and there
+are C times as many parameters to learn from the same rows.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from .combine import Pair, Product, Sum, as_kernel
 
 
 class PerClass(Pair):
-    """The kernels of `k1`, one or several, and after them those of `k2`.
+    """The kernels in `k1` (one or several), followed by those in `k2`.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class PerClass(Pair):
     """
 
     def joined(self, one: Any, other: Any) -> Any:
-        """Above each other; what is a single kernel's becomes a stack of one."""
+        """Concatenate along the class axis; a single kernel's value becomes a stack of one."""
         both = (self.k1, one), (self.k2, other)
         stacks = [value[None] if count_kernels(k) == 1 else value for k, value in both]
         return jnp.concatenate(stacks)
@@ -53,7 +53,7 @@ class PerClass(Pair):
         return self.k2.of_latent(number - before)
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
-        """Of all classes together."""
+        """The mean over all classes."""
         return self.of_all.moved(step, mean)
 
     def onnx_covariance(self, inputs: Any) -> Any:
@@ -66,11 +66,11 @@ class PerClass(Pair):
         return f"[{', '.join(map(repr, _listed(self)))}]"
 
 
-_NO_ONNX = "ONNX export does not know a kernel for each class: fit with one kernel for all."
+_NO_ONNX = "a kernel for each class cannot be exported to ONNX: fit with one kernel for all."
 
 
 def as_kernels(value: Any, names: Iterable[str] | None = None) -> Kernel:
-    """As `as_kernel`; a list or tuple is a kernel for each class.
+    """As `as_kernel`, but a list or tuple means one kernel for each class.
 
     Examples
     --------
@@ -83,12 +83,14 @@ def as_kernels(value: Any, names: Iterable[str] | None = None) -> Kernel:
     if not isinstance(value, list | tuple):
         return as_kernel(value, names)
     if not value:
-        raise ValueError("kernel is an empty list. Give a kernel for each class, or one for all.")
+        raise ValueError(
+            "kernel is an empty list. Give one kernel for each class, or one for all classes."
+        )
     return reduce(PerClass, (as_kernel(kernel, names) for kernel in value))
 
 
 def count_kernels(kernel: Kernel) -> int:
-    """How many classes have a kernel of their own; 1: it is one for all.
+    """The number of kernels: one for each class, or 1 if all classes share it.
 
     Examples
     --------
@@ -105,7 +107,7 @@ def count_kernels(kernel: Kernel) -> int:
         return sum(counts)
     several = {count for count in counts if count > 1}
     if isinstance(kernel, Sum | Product) and len(several) > 1:
-        raise ValueError(f"the parts of the kernel {kernel!r} are not for as many classes.")
+        raise ValueError(f"the parts of the kernel {kernel!r} have different numbers of classes.")
     return max(several, default=1)
 
 

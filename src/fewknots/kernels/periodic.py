@@ -6,15 +6,16 @@ between two such points is |u(a) - u(b)| = 2 |sin(π(a - b)/p)|, so an RBF kerne
     k(a, b) = variance · exp(-½ Σ_d |u(a_d) - u(b_d)|² / ℓ_d²)
             = variance · exp(-2 Σ_d sin²(π(a_d - b_d)/p_d) / ℓ_d²),                             (1)
 
-MacKay's periodic kernel. It is positive definite because the RBF kernel is. It is computed in the
-first form, with the distances and gradients of stationary.py.
+MacKay's periodic kernel. It is positive definite because the RBF kernel is. The code uses the first
+form, with the distances and gradients of stationary.py.
 
-Random functions are waves here, too. With z = 1/ℓ² and τ = a - b one factor's Fourier series is
+Random functions are sums of waves, as in stationary.py. With z = 1/ℓ² and τ = a - b the Fourier
+series of one factor is
 
     exp(-2 sin²(πτ/p)/ℓ²) = e^{-z} e^{z cos(2πτ/p)} = Σ_j e^{-z} I_j(z) cos(2πjτ/p),            (2)
 
-j = 0, ±1, ±2, ..., whose coefficients are probabilities, those of the difference of two Poisson
-numbers of mean z/2 (Skellam 1946). So j is drawn as such a difference for each input; ω = 2πj/p.
+j = 0, ±1, ±2, ... Its coefficients are probabilities: those of the difference of two Poisson
+numbers with mean z/2 (Skellam 1946). So j is drawn as such a difference, for each input; ω = 2πj/p.
 """
 
 import math
@@ -63,7 +64,7 @@ class Periodic(Kernel):
            [1.  , 0.22, 1.  ]], dtype=float32)
     """
 
-    may_be_warped = False  # a period is one in the user's units
+    may_be_warped = False  # the period is in the user's units, so no warp
 
     period: Any = positive(None, one_per_input="ard", start=_two_deviations, unit=1)
     lengthscale: Any = positive(None, one_per_input="ard", start=_root_of_count)

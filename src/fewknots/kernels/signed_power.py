@@ -1,4 +1,4 @@
-r"""The map of an input in which far away is less far: a power of |t| on either side of zero.
+r"""A monotone map that shortens long tails: a power of |t| on either side of zero.
 
     w(t) = ± ((1 + c|t|)^power - 1) / (c · power),   power = 1 + log slope,                    (1)
 
@@ -6,17 +6,17 @@ with the sign of t and c = 3; for power 0 its limit, ± log(1 + c|t|)/c. The der
 
     w'(t) = (1 + c|t|)^(log slope):                                                            (2)
 
-1 at zero whatever the slopes of the two sides are, so that they meet smoothly and a lengthscale
-means the same there; and `slope` where 1 + c|t| = e. (Yeo & Johnson 2000 have one parameter, the
-two powers adding up to 2, which cures skewness; one for each side cures heavy tails, too.) Back:
+It is 1 at zero for any slopes, so that the two sides meet smoothly and lengthscales have the same
+meaning near zero; and it is `slope` where 1 + c|t| = e. (Yeo & Johnson 2000 have one parameter: the
+two powers add up to 2, which corrects skewness. One power for each side corrects heavy tails, too.)
+The inverse is
 
     t = ± ((1 + c · power · |w|)^(1/power) - 1) / c.                                           (3)
 
-For a negative power w ends at 1/(c|power|), and no t belongs to what is beyond: (3) then gives the
-farthest that is reckoned with.
+For a negative power w stays below 1/(c|power|). Values beyond have no t; (3) then returns FARTHEST.
 
-The slopes are numbers, or one for each column. Arrays are JAX's or NumPy's; the latter keep their
-dtype whatever JAX is set to.
+Slopes are numbers, or arrays with one for each column. Arrays may be JAX's or NumPy's; NumPy's keep
+their dtype whatever JAX's settings are.
 """
 
 import math
@@ -31,16 +31,18 @@ from ..numerics.arrays import AnyArray
 from ..numerics.elementary import exp, horner, log1p
 
 BEND = 3.0  # c: the map begins to bend at a third of a standard deviation
-FARTHEST = 1e30  # an input, in standard deviations
+FARTHEST = 1e30  # the largest |t| of an input, in standard deviations
 _FARTHEST_LOG = math.log1p(BEND * FARTHEST)
-# Below these, (eᶻ - 1)/z and log(1 + z)/z are summed up as series.
+# Below these |z|, (eᶻ - 1)/z and log(1 + z)/z are computed as series.
 _SMALL_EXPONENT, _SMALL_STEP = 0.5, 1e-4
 _SERIES = tuple(1.0 / math.factorial(k + 1) for k in range(14))
 _LOG_SERIES = (1.0, -1.0 / 2.0, 1.0 / 3.0, -1.0 / 4.0)
 
 
 def warped(t: Float[AnyArray, "N d"], below: Any, above: Any) -> Float[AnyArray, "N d"]:
-    """Eq. (1). Its derivative at zero is 1 to autodiff, too, for which that of |t| is 0 there."""
+    """Eq. (1). Autodiff gets the derivative 1 at zero, too, although it takes that of |t| as 0
+    there.
+    """
     if _in_numpy(t, below, above):
         size, power = np.abs(t), 1.0 + np.log(np.where(t < 0, below, above))
         log = np.log1p(BEND * size)

@@ -24,9 +24,9 @@ from ..numerics.elementary import exp, log1p, not_below_zero
 from ..numerics.fields import column_choice, positive, setting
 from .base import Kernel, Moved, no_functions, no_onnx, over_inputs
 
-# Up to this many inputs, squared distances are sums of squared differences: exact, also for
-# nearly equal points. For more inputs the matrix product form is many times faster; after centring
-# its error is about 1e-16 of the largest squared distance.
+# Up to this many inputs, squared distances are sums of squared differences: accurate also for
+# nearly equal points. For more inputs the matrix product form is many times faster; after
+# centring, its error is about 1e-16 of the largest squared distance.
 MOST_INPUTS_FOR_DIFFERENCES = 32
 
 
@@ -82,7 +82,7 @@ class Stationary(Kernel):
         raise TypeError(no_functions(self, "precision_mixture"))
 
     def randomness(self, random: np.random.RandomState, n_inputs: int, size: int) -> Any:
-        """Of (waves): frequencies ω and phases."""
+        """Frequencies ω and phases of (waves)."""
         n_chosen = n_inputs if self.columns is None else len(self.columns)
         frequency = random.standard_normal((n_chosen, size))
         frequency *= np.sqrt(self.precision_mixture(random, size))
@@ -253,10 +253,10 @@ class RationalQuadratic(Stationary):
 
 
 class Hyperbolic(Stationary):
-    """ρ(r) = exp(-(1 + c)(√(c² + r²) - c)): as rough as the data say.
+    """ρ(r) = exp(-(1 + c)(√(c² + r²) - c)): its smoothness is learned.
 
-    A bell up to r = c and an exponential beyond it: Matern12 for c → 0, RBF for c → ∞. It is a
-    covariance in any number of inputs, since √(c² + s) - c is a Bernstein function of s = r².
+    Like RBF for r below c and exponential above: Matern12 for c → 0, RBF for c → ∞. It is positive
+    definite for any number of inputs, since √(c² + s) - c is a Bernstein function of s = r².
 
     corner : positive number, c.
 
@@ -275,7 +275,7 @@ class Hyperbolic(Stationary):
     corner: Any = positive(1.0)
 
     def correlation(self, r2):
-        c = self.corner  # √(c² + r²) - c without its cancellation
+        c = self.corner  # √(c² + r²) - c without cancellation
         return exp(-(1.0 + c) * r2 / (jnp.sqrt(c * c + r2) + c))
 
     def precision_mixture(self, random, size):
@@ -294,7 +294,7 @@ def _of_student(random: np.random.RandomState, degrees: int, size: int) -> Float
 
 
 def phases(random: np.random.RandomState, size: int) -> Float[np.ndarray, " F"]:
-    """Uniform on the circle."""
+    """Phases, uniform on the circle."""
     return random.uniform(0.0, 2.0 * math.pi, size)
 
 
@@ -307,9 +307,9 @@ def waves(X: Float[AnyArray, "N D"], randomness: Any, variance: Any) -> Float[An
 def _distance(r2: Float[AnyArray, "N M"]) -> Float[AnyArray, "N M"]:
     """√r², with derivative zero where the two points are equal up to rounding.
 
-    The chain rule there is ∞ · 0 (d√r² times dr²): NaN to autodiff at r = 0, and noise of any
-    size just above it. The product's limit is 0 for the smooth kernels; for Matérn-½, whose
-    slope jumps there, 0 is the mean of the slopes on either side.
+    The chain rule at r = 0 is ∞ · 0 (d√r² times dr²): autodiff gives NaN there, and large rounding
+    errors just above. The limit of the product is 0 for the smooth kernels; for Matérn-½, whose
+    slope jumps there, 0 is the mean of the slopes on both sides.
     """
     apart = r2 > (1e4 * float(jnp.finfo(r2.dtype).eps)) ** 2
     return jnp.where(apart, jnp.sqrt(jnp.where(apart, r2, 1.0)), lax.stop_gradient(jnp.sqrt(r2)))
@@ -325,7 +325,7 @@ def squared_distance(
         # Column by column: XLA fuses this into one loop over the N×M results.
         return sum(jnp.square(a[:, None] - b[None, :]) for a, b in zip(A.T, B.T, strict=True))
     squares = jnp.sum(A**2, axis=1)[:, None] + jnp.sum(B**2, axis=1)[None, :]
-    distance = not_below_zero(squares - 2.0 * A @ B.T)  # rounding can make it negative
+    distance = not_below_zero(squares - 2.0 * A @ B.T)  # not negative, in spite of rounding
     return jnp.where(jnp.isinf(squares), squares, distance)  # where it would be ∞ - ∞
 
 
@@ -341,8 +341,9 @@ def _forward(A, B, scale):
 def _backward(saved, G):
     """Gradients by matrix products (autodiff would build an N×M×D array).
 
-    The gradient for the scale gets Σ_ij G_ij (a_i - b_j)² from Gᵀ A, which the gradient for B needs
-    anyway. So where A is data and its gradient is not used, the compiler drops G B.
+    The gradient with respect to the scale gets Σ_ij G_ij (a_i - b_j)² from Gᵀ A, which the gradient
+    with respect to B needs anyway. So if A is data and its gradient is not used, the compiler
+    drops G B.
     """
     A, B, scale = saved
     a, b = _centred(A, B, scale)

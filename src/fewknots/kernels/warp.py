@@ -1,20 +1,21 @@
 r"""A monotone map of each input before another kernel sees it: k(a, b) = inner(w(a), w(b)).
 
-Trees do not notice the scale of an input, a kernel does: where incomes run from 10³ to 10⁷ one
-lengthscale is right for few of them. Here each input t, in robust standard deviations from its
-median, becomes w(t) (signed_power.py), with a power of |t| for each of the two sides of the median.
-A side's parameter is a positive number, as all parameters are, the slope of w not far from there:
+Decision trees do not depend on the scale of an input, but a kernel does: if incomes range from 10³
+to 10⁷, one lengthscale suits few of them. Here each input t, in robust standard deviations from
+its median, becomes w(t) (signed_power.py), with one power of |t| on each side of the median. The
+parameter of a side is positive, like all parameters: the slope of w near the median (where 1 +
+3|t| = e):
 
 | slope | power | w(t)                                                   |
 |-------|-------|--------------------------------------------------------|
 | 1     | 1     | t: no change                                           |
-| 0.6   | ½     | a root far out: long tails become shorter              |
+| 0.6   | ½     | a root for large |t|: long tails shrink              |
 | 1/e   | 0     | logarithmic tails                                      |
-| 0.14  | -1    | it hardly matters how far out, once it is              |
+| 0.14  | -1    | all large |t| are nearly the same              |
 | 1.6   | 1½    | short sides become longer                              |
 
-Slopes are leaves of the kernel, as lengthscales are: whatever trains, saves or explains a kernel
-does so with them. Snoek et al. 2014 learned such maps for inputs in a box.
+Slopes are leaves of the kernel, as lengthscales are, so they are trained, saved and explained with
+it. Snoek et al. 2014 learned such maps for inputs in a box.
 """
 
 import math
@@ -32,19 +33,19 @@ from .constraints import Constraint, Numbers
 from .signed_power import BEND, derivative, unwarped, warped
 
 _LOGARITHM = math.exp(-1.0)  # the slope of power 0
-_NEARLY_LOGARITHM = 1e-4  # a power for which ONNX takes the first terms of a series
+_NEARLY_LOGARITHM = 1e-4  # below this power ONNX uses the first terms of a series
 
 
 class Warp(Kernel):
-    """A kernel of inputs that each went through a monotone map.
+    """A kernel whose inputs each go through a monotone map first.
 
-    kernel : the kernel of the mapped inputs.
-    below, above : positive numbers, one per warped input or one for all: the slope on either side
-        of zero where 1 + 3|t| = e. 1 changes nothing, 1/e is a logarithm.
-    columns : names or numbers of the inputs that are warped, or None for all. The inner kernel sees
-        all inputs, under the numbers they have.
+    kernel : the inner kernel, of the mapped inputs.
+    below, above : positive numbers, one per warped input or one for all: the slopes below and above
+        zero, where 1 + 3|t| = e. 1 changes nothing, 1/e is a logarithm.
+    columns : names or numbers of the inputs that are warped, or None for all. The inner kernel
+        gets all inputs, with unchanged numbers.
 
-    A parameter of the inner kernel can be read here, too: `warp.lengthscale`.
+    Parameters of the inner kernel can be read from the warp: `warp.lengthscale`.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Warp(Kernel):
         return self.of_coordinates.diagonal(self.coordinates(A))
 
     def __getattr__(self, name: str) -> Any:
-        # Called for what this object does not have. Until it is complete, it has no inner kernel.
+        # Called for missing attributes. During construction there is no inner kernel yet.
         inner = self.__dict__.get("kernel")
         if isinstance(inner, Warp) or (isinstance(inner, Kernel) and name in inner.roles):
             return getattr(inner, name)
@@ -110,7 +111,7 @@ class Warp(Kernel):
         return own * self.kernel.stretch(there)
 
     def without_end(self) -> Kernel:
-        """With logarithms in place of maps that end; for places that move freely."""
+        """Replace bounded maps by logarithms, so that points can move freely in coordinates."""
         below, above = (np.maximum(slope, _LOGARITHM) for slope in self._slopes)
         return type(self)(self.kernel.without_end(), below, above, columns=self.columns)
 
@@ -119,7 +120,7 @@ class Warp(Kernel):
         return self.below, self.above
 
     def _replaced(self, A: Float[AnyArray, "N D"], own: Float[AnyArray, "N d"]) -> Any:
-        """A with these values in the warped columns."""
+        """A copy of A with these values in the warped columns."""
         if self.columns is None:
             return own
         xp = np if isinstance(own, np.ndarray) else jnp
@@ -127,16 +128,18 @@ class Warp(Kernel):
         return both[:, np.asarray(self._places(A.shape[1]))]
 
     def _places(self, n_inputs: int) -> tuple[int, ...]:
-        """Where each input is, once the warped ones are joined on the right."""
+        """The position of each input after the warped ones are appended on the right."""
         places = list(range(n_inputs))
         for number, column in enumerate(self.columns):
             places[column] = n_inputs + number
         return tuple(places)
 
-    # --- what else is asked of a kernel -----------------------------------------------------------
+    # --- the other methods of a kernel -----------------------------------------------------------
 
     def prepared(self, spread: Float[np.ndarray, " D"], ard: bool = True) -> Kernel:
-        """`spread` is that of the coordinates; every input has its own slopes, whatever `ard`."""
+        """`spread` is that of the coordinates; every input has its own slopes, also with
+        ard=False.
+        """
         columns, size = self.columns, len(spread)
         if columns is not None:
             columns = checked_columns(self._label("columns"), columns, len(spread))
@@ -151,7 +154,7 @@ class Warp(Kernel):
         return type(self)(inner, slope("below"), slope("above"), columns=columns)
 
     def moved(self, step: Float[np.ndarray, " D"], mean: Float[np.ndarray, " D"]) -> Moved:
-        """Of rows in coordinates."""
+        """Like the inner kernel's, for rows in coordinates."""
         return self.kernel.moved(step, mean)
 
     def randomness(self, random: np.random.RandomState, n_inputs: int, size: int) -> Any:
@@ -166,7 +169,9 @@ class Warp(Kernel):
         return self.of_coordinates.n_functions(n_inputs, n_features)
 
     def onnx_coordinates(self, X: Any, n_inputs: int) -> Any:
-        """`coordinates` of a tensor: of its positive part, less that of the negative one."""
+        """`coordinates` of a tensor: the map of its positive part minus that of its negative
+        part.
+        """
         chosen = tuple(range(n_inputs)) if self.columns is None else tuple(self.columns)
         own = X if self.columns is None else X.take_columns(chosen)
         below, above = (
@@ -190,7 +195,7 @@ class Warp(Kernel):
 
 
 def _onnx_side(size: Any, power: Float[np.ndarray, "1 d"]) -> Any:
-    """`warped` for sizes |t|, without branches: a power is nearly zero, or it is not."""
+    """`warped` for sizes |t|, without branches for powers near zero."""
     is_zero = np.abs(power) < _NEARLY_LOGARITHM
     log = (1.0 + size * np.full_like(power, BEND)).applied("Log")
     z = log * np.where(is_zero, power, 0.0)
@@ -204,7 +209,7 @@ def _onnx_side(size: Any, power: Float[np.ndarray, "1 d"]) -> Any:
 
 @dataclass(frozen=True)
 class LearnedSlope(Constraint):
-    """A prior for slopes around their starts, log slope ~ N(log start, spread²), within a range."""
+    """Prior of slopes, log slope ~ N(log start, spread²), and a range for them."""
 
     start: tuple[float, ...]
     high: tuple[float, ...]

@@ -1,6 +1,6 @@
-"""What the latent functions say of y: one file per likelihood, and a line in `LIKELIHOODS`.
+"""Likelihoods, p(y|f): one file for each, and a line in `LIKELIHOODS`.
 
-`positive` and `setting` declare the fields of a likelihood that is written elsewhere.
+`positive` and `setting` declare the fields of your own likelihood.
 """
 
 from ..numerics.fields import positive, setting

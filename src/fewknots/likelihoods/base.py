@@ -1,18 +1,19 @@
-"""What a likelihood is: everything about y, in one file. The rest of fewknots only asks.
+"""The interface of likelihoods: all code about y is in the likelihood's file.
 
 A likelihood p(y|f) is a small dataclass (the base class makes it one) and a JAX pytree. Its fields
-are learned and positive, `positive(1.0)`, or chosen by the user and kept, `setting("probit")`.
-The learned ones are the leaves: every trainer moves their logarithms, along derivatives that JAX
-takes of `expectations`, `at` or `tilted`. A model file holds the name of the class and the fields.
+are learned positive parameters, `positive(1.0)`, or fixed settings of the user,
+`setting("probit")`. The learned ones are the leaves: every trainer optimises their logarithms,
+with derivatives that JAX takes of `expectations`, `at` or `tilted`. A model file contains the name
+of the class and the fields.
 
-It speaks of L latent functions, `n_latent`, which are independent under the prior and under q.
-Their axis comes first: what is said of y or of a whole row has shape (N,), what is said of each
-function (L, N). Derivatives are for one function at a time, none is mixed.
+It has L latent functions, `n_latent`, which are independent under the prior and under q. Their axis
+comes first: values for a row have shape (N,), values for each function (L, N). Derivatives are with
+respect to one function at a time; there are no mixed ones.
 
-| asked by                         | what                             | must be there             |
+| used by                          | method                           | required                  |
 |----------------------------------|----------------------------------|---------------------------|
 | estimators, before a fit         | `targets`, `encoded`, `prepared` | `targets`                 |
-| the regressor, standardising y   | `any_scale`, `rescaled`          | where y has no fixed unit |
+| the regressor, standardising y   | `any_scale`, `rescaled`          | if y has no fixed unit    |
 | sparse_kl, full_kl               | `expectations`                   | yes                       |
 | Laplace, two_stage               | `at`                             | for these                 |
 | Laplace, if `shift_invariant`    | `at_free_shift`                  | for this                  |
@@ -105,7 +106,7 @@ class Tilted(NamedTuple):
     curvature: Float[Array, "L N"]  # -∂² log Ẑ / ∂μ²
 
 
-@dataclass_transform(frozen_default=True)  # what the fields are made by is their default
+@dataclass_transform(frozen_default=True)  # the functions that declare fields give their defaults
 class Likelihood:
     """Base of all likelihoods.
 
@@ -119,15 +120,15 @@ class Likelihood:
     targets: ClassVar[Literal["classes", "numbers"]] = "numbers"
     any_scale: ClassVar[bool] = False  # y may be shifted and scaled, and the first f_l with it
     log_concave: ClassVar[bool] = True  # log p is concave in each f_l: no curvature below zero
-    quadratic: ClassVar[bool] = False  # log p is a parabola in f: one curvature, whatever q is
-    curved: ClassVar[bool] = True  # -(log p)'' is not zero everywhere but at a kink
-    support: ClassVar[Support] = "real"  # of numbers: where y lies
+    quadratic: ClassVar[bool] = False  # log p is a parabola in f: constant curvature
+    curved: ClassVar[bool] = True  # -(log p)'' is not zero almost everywhere
+    support: ClassVar[Support] = "real"  # for numbers: the range of y
     shift_invariant: ClassVar[bool] = False  # only differences of latent functions matter
     largest_leads: ClassVar[bool] = False  # y is the largest function, each with unit noise
     roles: ClassVar[dict[str, Role]]
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Every subclass becomes a dataclass and a pytree, its learned parameters the leaves."""
+        """Make every subclass a dataclass and a pytree whose leaves are its learned parameters."""
         super().__init_subclass__(**options)
         dataclasses.dataclass(frozen=True)(cls)
         cls.roles = roles_of(cls)
@@ -136,15 +137,15 @@ class Likelihood:
 
     @property
     def n_latent(self) -> int:
-        """How many latent functions there are."""
+        """The number of latent functions."""
         return 1
 
     # --- targets ----------------------------------------------------------------------------------
 
     def encoded(self, targets: Any) -> Float[np.ndarray, " N"]:
-        """Y for the methods below, out of finite numbers, or of classes as codes 0, 1, ...
+        """Encode y for the methods below, from finite numbers, or from codes 0, 1, ... of classes.
 
-        Refuses, with an error that names the row, what has no probability.
+        Refuses values without a probability, with an error that names the row.
         """
         return np.asarray(targets, np.float64)
 
@@ -153,7 +154,7 @@ class Likelihood:
     ) -> "Likelihood":
         """A copy with every field checked and every parameter an array, ready to be optimised.
 
-        A parameter that is None may get its value from y here.
+        Parameters that are None can get their initial values from y here.
         """
         ready = {}
         for name, role in self.roles.items():
@@ -165,7 +166,7 @@ class Likelihood:
         return type(self)(**ready)
 
     def rescaled(self, scale: float) -> "Likelihood":
-        """The likelihood of y/scale and f/scale; asked only if `any_scale`."""
+        """The likelihood of y/scale and f/scale; used only if `any_scale`."""
         return self
 
     # --- inference --------------------------------------------------------------------------------
@@ -173,24 +174,24 @@ class Likelihood:
     def expectations(
         self, y: Float[Array, " N"], mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Expectations:
-        """What the variational methods ask."""
+        """Expectations of log p and of its derivatives, for the variational methods."""
         raise NotImplementedError(self._lacks("expectations"))
 
     def at(self, y: Float[Array, " N"], f: Float[Array, "L N"]) -> Pointwise:
-        """What Laplace's method asks."""
+        """Log p(y|f) and its derivatives at one f per row, for Laplace's method."""
         raise NotImplementedError(self._lacks("at"))
 
     def at_free_shift(self, y: Float[Array, " N"], f: Float[Array, "L N"]) -> Pointwise:
-        """What Laplace's method asks if `shift_invariant`: log p as max_u Σ_l term_l(f_l - u).
+        """For Laplace's method if `shift_invariant`: log p written as max_u Σ_l term_l(f_l - u).
 
-        The derivatives are those of the terms at the best u: mixed ones are left to the shift.
+        The derivatives are those of the terms at the best u; the shift accounts for mixed ones.
         """
         raise NotImplementedError(self._lacks("at_free_shift"))
 
     def tilted(
         self, y: Float[Array, " N"], mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Tilted:
-        """What expectation propagation asks; `log_prob` also scores rows that are held out."""
+        """For expectation propagation; `log_prob` also scores held-out rows."""
         raise NotImplementedError(self._lacks("tilted"))
 
     # --- predictions, f_l ~ N(mean_l, variance_l) integrated out ----------------------------------
@@ -207,16 +208,17 @@ class Likelihood:
     def decision(
         self, mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Float[Array, " N"]:
-        """Above zero for the second of two classes, on a scale of the likelihood's choice.
+        """A number above zero for the second of two classes, on a scale that the likelihood
+        chooses.
 
-        Asked of likelihoods with one latent function; with several, log probabilities decide.
+        Used with one latent function; with several, the log probabilities decide.
         """
         raise NotImplementedError(self._lacks("decision"))
 
     def conditional_entropy(
         self, mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Float[Array, " N"]:
-        """E H[y|f] of classes, in nats: how uncertain y is to someone who knows f.
+        """E H[y|f] of classes, in nats: the expected entropy of y given f.
 
         If `shift_invariant`, `variance` may be a covariance, L×L×N.
         """
@@ -234,7 +236,7 @@ class Likelihood:
         variance: Float[Array, "L N"],
         levels: Float[Array, " Q"],
     ) -> Float[Array, "Q N"]:
-        """The values that y stays below with these probabilities; by search if no formula is."""
+        """Quantiles of y; by root finding if there is no formula."""
         start = self.moments(mean, variance)
 
         def cdf(y):
@@ -245,7 +247,9 @@ class Likelihood:
     def predictive_cdf(
         self, y: Float[Array, " N"], mean: Float[Array, "L N"], variance: Float[Array, "L N"]
     ) -> Float[Array, " N"]:
-        """The probability that y is at most this. Of counts an increasing function between them."""
+        """The probability that y is at most this. For counts, an increasing function between whole
+        numbers.
+        """
         raise NotImplementedError(self._lacks("predictive_cdf"))
 
     def sampled(
@@ -259,7 +263,9 @@ class Likelihood:
 
 
 class StrangeNumberError(ValueError):
-    """A number has no probability: which row has it, and what is wrong with it."""
+    """A number has no probability under the likelihood: the message names the row and the
+    reason.
+    """
 
     def __init__(self, row: int, reason: str) -> None:
         super().__init__(f"row {row} of y {reason}")
@@ -269,7 +275,7 @@ class StrangeNumberError(ValueError):
 def refuse_rows(
     strange: Bool[np.ndarray, " N"], y: Float[np.ndarray, " N"], what: str, advice: str
 ) -> None:
-    """An error about the first of the rows whose target has no probability, if there is one."""
+    """Raise an error about the first row whose target has no probability, if there is one."""
     if np.any(strange):
         row = int(np.argmax(strange))
         raise StrangeNumberError(row, f"is {y[row]:g}, which is {what}. {advice}")

@@ -1,7 +1,7 @@
 r"""Two classes: p(y|f) = s(y f) with y ∈ {-1, +1} and s the probit Φ or the logistic function.
 
-The probit is the paper's (eq. GPC). It is used exact: squeezed into [0.001, 0.999], as some
-libraries do, log p could never fall below -6.9 and over-confidence would not show.
+The probit is the paper's (eq. GPC). It is exact here: some libraries limit it to [0.001, 0.999],
+so that log p can never be below -6.9 and over-confidence is hidden.
 """
 
 from typing import ClassVar
@@ -36,7 +36,7 @@ class Bernoulli(Likelihood):
 
     @staticmethod
     def encoded(codes: Real[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-        """Classes, numbered 0 and 1, as y ∈ {-1, +1}: the only place where signs are made."""
+        """Codes 0 and 1 as y ∈ {-1, +1}."""
         return 2.0 * codes - 1.0
 
     def expectations(
@@ -131,17 +131,17 @@ _DERIVATIVES = {"probit": probit_derivatives, "logit": _logit_derivatives}
 def _tilted_logistic(mean, variance) -> tuple[Array, Array, Array]:
     r"""Log E[s(f)], f ~ N(μ, σ²), s(f) = 1/(1 + e⁻ᶠ), and its slope and curvature in μ.
 
-    Far below zero the mass of s(f) N(f|μ, σ²) lies where N has none of its own, and no rule
-    built on N would look there. Tilting by eᵗᶠ moves the Gaussian to it:
+    For μ far below zero, s(f) N(f|μ, σ²) has its mass where N is almost zero, and a quadrature
+    rule for N has no nodes there. Tilting by eᵗᶠ moves the Gaussian there:
 
         E_{N(μ, σ²)}[s(f)] = exp(tμ + t²σ²/2) E_{N(μ + tσ², σ²)}[e⁻ᵗᶠ s(f)],   0 ≤ t ≤ 1,
 
-    with t = -μ/σ², kept within [0, 1], so that the new mean is zero where it can be. The same
+    with t = -μ/σ², limited to [0, 1], so that the new mean is zero if possible. The same
     holds for the derivatives. With p = 1 - s and ⟨·⟩ the average under s(f) N(f|μ, σ²)/Ẑ,
 
         slope = ⟨p⟩,     curvature = ⟨s p⟩ - Var⟨p⟩ ≥ 0,
 
-    and the variance is that of p or of s, whichever is small: no digit of a tail is lost.
+    and the variance is computed from p or s, whichever is smaller, so that tails are accurate.
     """
     tilt = jnp.clip(-mean / jnp.maximum(variance, 1e-30), 0.0, 1.0)
 

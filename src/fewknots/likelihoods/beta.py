@@ -1,7 +1,7 @@
 r"""Proportions: y between 0 and 1 of mean m = 1/(1 + e⁻ˣ), x = f + log odds, y ~ Beta(mφ, (1-m)φ).
 
-Their variance is m(1-m)/(1+φ): the precision φ is learned, and so are the odds of the mean where
-f = 0. With v = m(1-m), w = 1-2m and, ψ being the digamma function, ψ₁ its derivative, and so on,
+Their variance is m(1-m)/(1+φ). The precision φ is learned, and so are the odds of the mean at f =
+0. With v = m(1-m), w = 1-2m and, ψ being the digamma function, ψ₁ its derivative, and so on,
 
     T  = logit y - ψ(mφ) + ψ((1-m)φ),           T₁ = -φ (ψ₁(mφ) + ψ₁((1-m)φ)),
     T₂ = -φ² (ψ₂(mφ) - ψ₂((1-m)φ)),             T₃ = -φ³ (ψ₃(mφ) + ψ₃((1-m)φ)),
@@ -10,8 +10,8 @@ the derivatives of log p in f, by v' = vw and w' = -2v, are φ times
 
     vT,    vwT + v²T₁,    v(w²-2v)T + 3v²wT₁ + v³T₂,    vw(w²-8v)T + (7v²w²-8v³)T₁ + 6v³wT₂ + v⁴T₃.
 
-Log p is not concave in f where y is far from m: as for Student's t (student_t.py), a site may have
-a negative precision.
+log p is not concave in f if y is far from m: as for Student's t (student_t.py), a site may have a
+negative precision.
 """
 
 import dataclasses
@@ -30,9 +30,9 @@ from .one_function import Bend, Derivatives, OneFunction
 
 
 class Beta(OneFunction):
-    """A beta distribution of precision `precision`.
+    """Proportions between 0 and 1: a beta distribution with precision `precision`.
 
-    odds : m/(1-m) where f = 0; None: learning begins at that of the mean of y.
+    odds : m/(1-m) at f = 0; None: training starts from the odds of the mean of y.
 
     Examples
     --------

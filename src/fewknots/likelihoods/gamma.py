@@ -1,6 +1,6 @@
-r"""Positive numbers of a mean r = level · eᶠ and a spread that grows with it: y ~ Gamma(a, a/r).
+r"""Positive numbers with mean r = level · eᶠ and a spread proportional to it: y ~ Gamma(a, a/r).
 
-The standard deviation is r/√a: a share of the mean. All of the bound is in closed form. With
+The standard deviation is r/√a, proportional to the mean. The bound is in closed form. With
 e = E[1/r] = exp(-μ + ½σ²)/level, f ~ N(μ, σ²),
 
     E[log p] = a log a - log Γ(a) - a (μ + log level) + (a - 1) log y - a y e,
@@ -22,7 +22,7 @@ from .one_function import Bend, Derivatives
 
 
 class Gamma(LogLink):
-    """A gamma distribution of shape `shape` around level · eᶠ.
+    """Positive numbers: a gamma distribution with shape `shape` and mean level · eᶠ.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Gamma(LogLink):
         return gammainc(self.shape, self.shape * y * exp(-f) / self.level)
 
     def cdf_bend(self, y: Float[Array, " N"]) -> Bend:
-        """Where r is y, over r/√a."""
+        """The bend is where r = y, over a width of r/√a."""
         return Bend(jnp.log(y / self.level), 1.0 / jnp.sqrt(1.0 + self.shape))
 
     def sampled(

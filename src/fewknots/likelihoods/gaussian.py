@@ -10,11 +10,11 @@ from jaxtyping import Array, Float
 from ..numerics.fields import positive
 from .base import Expectations, Likelihood, Pointwise, Tilted
 
-_FIRST_NOISE = 0.1  # of the variance of y
+_FIRST_NOISE = 0.1  # initial noise, relative to the variance of y
 
 
 class Gaussian(Likelihood):
-    """Noise of variance `noise` on every row; None: learning begins at a tenth of y's variance.
+    """Gaussian noise with variance `noise`; None: training starts from a tenth of y's variance.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Gaussian(Likelihood):
     def expectations(
         self, y: Float[Array, " N"], mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> Expectations:
-        """In closed form: the curvature is 1/noise whatever the marginals are."""
+        """In closed form: the curvature is 1/noise for any marginals."""
         residual = y - mean
         log_prob = -0.5 * (
             jnp.log(2.0 * jnp.pi * self.noise) + (residual**2 + variance) / self.noise
@@ -86,6 +86,6 @@ class Gaussian(Likelihood):
 def first_noise(
     y: Float[np.ndarray, " N"], weights: Float[np.ndarray, " N"]
 ) -> Float[np.ndarray, ""]:
-    """The variance of the noise where learning begins: a tenth of that of y."""
+    """The initial noise variance: a tenth of the variance of y."""
     spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
     return np.asarray(_FIRST_NOISE * (spread if spread > 0 else 1.0))

@@ -1,4 +1,4 @@
-r"""Noise that is a function of the inputs, too: y ~ N(f, noise · eᵍ), f and g latent functions.
+r"""Noise that depends on the inputs: y ~ N(f, noise · eᵍ) with two latent functions f and g.
 
 With f ~ N(μ, v), g ~ N(η, u), R = (y - μ)² + v and e = E[e⁻ᵍ]/noise = exp(-η + ½u)/noise the bound
 is in closed form:
@@ -7,8 +7,8 @@ is in closed form:
     for f:   α = (y - μ) e,      β = e,         ∂β/∂v = 0,
     for g:   α = ½ (R e - 1),    β = ½ R e,     ∂β/∂u = ¼ R e.
 
-Where f is integrated out, y ~ N(μ, V), V = v + noise · eᵍ: predictions are integrals over g alone,
-whose singularities, V = 0, are at g = log(v/noise) ± iπ.
+With f integrated out, y ~ N(μ, V), V = v + noise · eᵍ. Predictions are integrals over g alone;
+their singularities, V = 0, are at g = log(v/noise) ± iπ.
 """
 
 from typing import Any, ClassVar
@@ -26,7 +26,8 @@ from .gaussian import first_noise
 
 
 class Heteroscedastic(Likelihood):
-    """Noise of variance `noise` · eᵍ; None: learning begins at a tenth of y's variance.
+    """Gaussian noise with variance `noise` · eᵍ; None: training starts from a tenth of y's
+    variance.
 
     Examples
     --------
@@ -73,7 +74,7 @@ class Heteroscedastic(Likelihood):
     def tilted(
         self, y: Float[Array, " N"], mean: Float[Array, "2 N"], variance: Float[Array, "2 N"]
     ) -> Tilted:
-        """By quadrature over g, relative to the largest value that the rule can meet."""
+        """By quadrature over g, relative to an upper limit of the integrand."""
         square = jnp.square(y - mean[0])
 
         def log_density(g):

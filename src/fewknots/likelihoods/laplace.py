@@ -1,12 +1,12 @@
 r"""Noise with heavy, exponential tails: p(y|f) = exp(-|y - f|/b)/(2b), the Laplace distribution.
 
-(Laplace's method, `method="laplace"`, is something else.) Its best f is a median. With f ~ N(μ, σ²)
-and z = (μ - y)/σ all is in closed form:
+(Laplace's method, `method="laplace"`, is something else.) The best constant f is the median of y.
+With f ~ N(μ, σ²) and z = (μ - y)/σ all is in closed form:
 
     E[log p] = -log 2b - (σ/b) (2φ(z) + z (2Φ(z) - 1)),
     α = (1 - 2Φ(z))/b,    β = 2φ(z)/(σ b),    ∂β/∂σ² = β (z² - 1)/(2σ²).
 
-Log p bends at f = y alone; it is concave. With e = y - μ, and t₊ = e^{-e/b} Φ(e/σ - σ/b),
+log p is concave, with a kink at f = y. With e = y - μ, and t₊ = e^{-e/b} Φ(e/σ - σ/b),
 t₋ = e^{e/b} Φ(-e/σ - σ/b),
 
     E[p] = e^{σ²/2b²} (t₊ + t₋)/(2b),    P(y ≤ t) = Φ(e/σ) + ½ e^{σ²/2b²} (t₋ - t₊) at y = t.
@@ -27,9 +27,9 @@ from .gaussian import first_noise
 
 
 class Laplace(Likelihood):
-    """Noise whose mean distance from zero is `scale`.
+    """Noise with heavy, exponential tails; its mean absolute value is `scale`.
 
-    scale : None: learning begins where its variance, 2 scale², is a tenth of that of y.
+    scale : None: training starts with a noise variance, 2 scale², of a tenth of y's variance.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Laplace(Likelihood):
         return Expectations(log_prob[0], lean / self.scale, curvature, change)
 
     def at(self, y: Float[Array, " N"], f: Float[Array, "1 N"]) -> Pointwise:
-        """Everywhere but at f = y."""
+        """Valid except at f = y."""
         away = y - f
         flat = jnp.zeros_like(f)
         log_prob = -jnp.log(2.0 * self.scale) - jnp.abs(away) / self.scale

@@ -1,7 +1,7 @@
-r"""Targets of at least zero through the logarithm: E[y|f] = level · eᶠ.
+r"""The logarithmic link for targets of at least zero: E[y|f] = level · eᶠ.
 
-The level is the mean of y where f = 0, which is where the prior has its mean. It is learned, and
-learning begins at the mean of y. With f ~ N(μ, σ²), for any number p
+The level is the mean of y at f = 0, the prior mean of f. It is learned, starting from the mean of
+y. With f ~ N(μ, σ²), for any number p
 
     E[eᵖᶠ] = exp(pμ + ½p²σ²).
 """
@@ -18,11 +18,11 @@ from ..numerics.fields import positive
 from .base import Likelihood, refuse_rows
 from .one_function import OneFunction
 
-_LEAST_LEVEL = 1e-3  # to start from, where all counts are zero
+_LEAST_LEVEL = 1e-3  # initial level if all counts are zero
 
 
 class LogLink(OneFunction):
-    """`level`: the mean of y where f = 0; None: learning begins at the mean of y."""
+    """`level`: the mean of y at f = 0; None: training starts from the mean of y."""
 
     level: Any = positive(None)
 
@@ -49,7 +49,7 @@ class LogLink(OneFunction):
 
 
 def counts(targets: Any) -> Float[np.ndarray, " N"]:
-    """Whole numbers of at least zero, or an error."""
+    """Check that y holds whole numbers of at least zero."""
     y = np.asarray(targets, np.float64)
     strange = (y < 0) | (y != np.round(y))
     refuse_rows(strange, y, "no count", "Counts are whole numbers of at least 0.")

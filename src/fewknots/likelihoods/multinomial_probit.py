@@ -1,4 +1,4 @@
-r"""Any number of classes by unit noise: y = argmax_c g_c, g_c = f_c + N(0, 1).
+r"""The multinomial probit for any number of classes: y = argmax_c g_c, g_c = f_c + N(0, 1).
 
 With the value s of the largest g, each integral is over one number (Girolami & Rogers 2006):
 
@@ -49,12 +49,12 @@ class MultinomialProbit(Likelihood):
     ) -> tuple[Float[Array, " N"], ...]:
         """Each is a logarithm from the start, so none underflows to log 0."""
         log_p = log_largest(mean, 1.0 + variance)
-        return tuple(log_p - logsumexp(log_p, axis=0))  # which is 0 but for the rule's own error
+        return tuple(log_p - logsumexp(log_p, axis=0))  # 0 up to quadrature error
 
     def conditional_entropy(
         self, mean: Float[Array, "C N"], variance: Float[Array, "C N"]
     ) -> Float[Array, " N"]:
-        """Averaged over nodes that fill the space evenly: no single integral is known."""
+        """Averaged over evenly spread nodes, since there is no one-dimensional integral."""
 
         def add(total: Array, node: Array) -> tuple[Array, None]:
             f = mean + jnp.sqrt(variance) * node[:, None]

@@ -1,12 +1,12 @@
-r"""Counts that spread more than Poisson's: mean r = level · eᶠ, variance r + dispersion · r².
+r"""Counts with more spread than Poisson's: mean r = level · eᶠ, variance r + dispersion · r².
 
-With k = 1/dispersion it is a Poisson distribution whose rate is r times a Gamma(k, k) variable.
+With k = 1/dispersion, y is Poisson with a rate of r times a Gamma(k, k) variable.
 With x = f + log(level · dispersion), so that r/k = eˣ, and s = 1/(1 + e⁻ˣ),
 
     log p(y|f) = log Γ(y+k) - log Γ(k) - log y! + y x - (y + k) log(1 + eˣ),
     (log p)' = y - (y + k) s,        -(log p)'' = (y + k) s (1 - s).
 
-With dispersion → 0 it is Poisson's.
+For dispersion → 0 it is the Poisson distribution.
 """
 
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ _TINY = 1e-300
 
 
 class NegativeBinomial(LogLink):
-    """Counts of variance r + `dispersion` r² around a mean r, given f.
+    """Counts with mean r and variance r + `dispersion` r², given f.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class NegativeBinomial(LogLink):
     encoded = staticmethod(counts)
 
     def density(self, y: Float[Array, " N"], f: Float[Array, "C N"]) -> Derivatives:
-        """Those of the logistic function, y + k times."""
+        """Derivatives of the logistic function, times y + k."""
         k = 1.0 / jnp.asarray(self.dispersion)
         x = f + jnp.log(self.level * self.dispersion)
         s = sigmoid(x)
@@ -66,12 +66,12 @@ class NegativeBinomial(LogLink):
         return rate, rate + spread + self.dispersion * (spread + jnp.square(rate))
 
     def cdf(self, y: Float[Array, " N"], f: Float[Array, "C N"]) -> Float[Array, "C N"]:
-        """I(1 - s; k, y + 1), of the incomplete beta function, which knows no whole numbers."""
+        """I(1 - s; k, y + 1), the incomplete beta function, defined for all y."""
         s_below = sigmoid(-f - jnp.log(self.level * self.dispersion))
         return betainc(1.0 / self.dispersion, jnp.maximum(y + 1.0, _TINY), s_below)
 
     def cdf_bend(self, y: Float[Array, " N"]) -> Bend:
-        """Where r is about y + 1; the distribution is √(y + y² · dispersion) wide."""
+        """The bend is where r is about y + 1; the distribution is √(y + y² · dispersion) wide."""
         size = jnp.maximum(y, 0.0) + 1.0
         return Bend(jnp.log(size / self.level), jnp.sqrt(1.0 / size + self.dispersion))
 

@@ -1,7 +1,7 @@
 r"""Likelihoods of one latent function, from log p(y|f) and its derivatives as plain formulas.
 
-A subclass says what log p, its four derivatives in f and P(y ≤ t|f) are, elementwise, and where
-they bend. All that the contract asks follows from that:
+A subclass gives log p, its four derivatives with respect to f and P(y ≤ t|f), elementwise, and
+where they bend. The methods of the interface follow from these:
 
 | method           | by                                                                     |
 |------------------|------------------------------------------------------------------------|
@@ -23,7 +23,7 @@ from .base import Expectations, Likelihood, Pointwise, Tilted
 
 
 class Derivatives(NamedTuple):
-    """(g, g', -g'', -g''', -½g'''') of g = log p(y|·), elementwise."""
+    """(g, g', -g'', -g''', -½g'''') for g = log p(y|·), elementwise."""
 
     log_prob: Float[Array, "..."]
     slope: Float[Array, "..."]
@@ -33,7 +33,7 @@ class Derivatives(NamedTuple):
 
 
 class Bend(NamedTuple):
-    """Where a function of f bends, and over what width (as `expect_around` has it)."""
+    """Where a function of f bends, and over what width (see `expect_around`)."""
 
     centre: Float[Array, "..."] | float
     width: Float[Array, "..."] | float
@@ -47,15 +47,15 @@ class OneFunction(Likelihood):
         raise NotImplementedError(self._lacks("density"))
 
     def density_bend(self, y: Float[Array, " N"]) -> Bend:
-        """Of log p(y|·)."""
+        """The bend of log p(y|·)."""
         return Bend(0.0, 1.0)
 
     def cdf(self, y: Float[Array, " N"], f: Float[Array, "C N"]) -> Float[Array, "C N"]:
-        """The probability of at most y. Of counts an increasing function between them, too."""
+        """The probability of at most y; for counts, increasing between whole numbers, too."""
         raise NotImplementedError(self._lacks("cdf"))
 
     def cdf_bend(self, y: Float[Array, " N"]) -> Bend:
-        """Of P(y ≤ t|·)."""
+        """The bend of P(y ≤ t|·)."""
         return self.density_bend(y)
 
     def expectations(

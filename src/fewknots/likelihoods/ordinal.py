@@ -4,19 +4,19 @@ With cut points c_0 < c_1 < ..., and c_{-1} = -∞, the last one +∞,
 
     p(y = k|f) = Φ(c_k - f) - Φ(c_{k-1} - f),
 
-one latent function for any number of classes; of two it is the probit of f - c_0. The cut points
-are learned. What is positive of them is odds: c_k = log(odds_0 + ... + odds_k), in order for any
-positive numbers.
+with one latent function for any number of classes; for two classes it is the probit of f - c_0.
+The cut points are learned through positive parameters, the odds: c_k = log(odds_0 + ... + odds_k)
+are in order for any positive numbers.
 
-The difference is written as a product, which keeps its digits in both tails: with b = c_k - f and
+The difference is written as a product, which is accurate in both tails: with b = c_k - f and
 a = c_{k-1} - f,
 
     log p = log Φ(b) + log Φ(-a) + h,    h = log(1 - eᵗ),
     t = log Φ(a) + log Φ(-b) - log Φ(b) - log Φ(-a) < 0.
 
-Each of the three bends at one place, c_k, c_{k-1} and halfway, however far these are from each
-other: three integrals by quadrature, each with nodes where it needs them. For the first and the
-last class one of the first two is all there is. With p = 1/(e⁻ᵗ - 1), p' = p(1+p)t', and primes
+Each of the three terms bends at one place: c_k, c_{k-1} and halfway between. So the expectation is
+three integrals by quadrature, each with nodes around its own place. For the first and the last
+class only one of the first two terms remains. With p = 1/(e⁻ᵗ - 1), p' = p(1+p)t', and primes
 for derivatives in f,
 
     h'    = -p t',
@@ -42,8 +42,8 @@ from .one_function import Derivatives
 class Ordinal(Likelihood):
     """`n_classes` classes in order; y is the code of the class.
 
-    odds : the differences of the exponentials of the cut points, one less than classes; None:
-        learning begins with classes that a prior of variance one makes equally likely.
+    odds : differences of the exponentials of the cut points, one fewer than classes; None: training
+        starts with classes that are equally likely under a prior of variance one.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Ordinal(Likelihood):
 
     @classmethod
     def starting(cls, n_classes: int) -> "Ordinal":
-        """Where learning begins."""
+        """The initial odds."""
         shares = np.arange(1, n_classes) / n_classes
         return cls(n_classes, np.diff(np.exp(np.sqrt(2.0) * ndtri(shares)), prepend=0.0))
 
@@ -124,15 +124,15 @@ class Ordinal(Likelihood):
     def decision(
         self, mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> Float[Array, " N"]:
-        """Of two classes: Φ⁻¹ of the probability of the second."""
+        """For two classes: Φ⁻¹ of the probability of the second."""
         return ((mean - self.cut_points[0]) / jnp.sqrt(1.0 + variance))[0]
 
     def _ends(
         self, y: Float[Array, " N"]
     ) -> tuple[Float[Array, " N"], Float[Array, " N"], Bool[Array, " N"], Bool[Array, " N"]]:
-        """The cut points on both sides of each class, and whether there is one.
+        """The cut points on both sides of each class, and whether they exist.
 
-        Where there is none some number stands for it, so that all is finite.
+        A missing one is replaced by some number, so that all values are finite.
         """
         cuts = self.cut_points.astype(y.dtype)
         code = y.astype(np.int32)
@@ -146,7 +146,7 @@ class Ordinal(Likelihood):
     def _density(
         self, y: Float[Array, " N"], f: Float[Array, "1 N"], deviation: Float[Array, "1 N"]
     ) -> Derivatives:
-        """Of noise of this standard deviation."""
+        """Log p and its derivatives, for noise with this standard deviation."""
         lower, upper, has_lower, has_upper = self._ends(y)
         a, b = (lower - f) / deviation, (upper - f) / deviation
         above, below = probit_derivatives(-a), probit_derivatives(b)

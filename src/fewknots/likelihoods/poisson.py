@@ -21,7 +21,7 @@ _TINY = 1e-300
 
 
 class Poisson(LogLink):
-    """Counts whose variance is their mean, given f.
+    """Counts whose variance equals their mean, given f.
 
     Examples
     --------
@@ -56,11 +56,11 @@ class Poisson(LogLink):
         return rate, rate + spread
 
     def cdf(self, y: Float[Array, " N"], f: Float[Array, "C N"]) -> Float[Array, "C N"]:
-        """Q(y + 1, r), the incomplete gamma function, which knows no whole numbers."""
+        """Q(y + 1, r), the incomplete gamma function, defined for all y."""
         return gammaincc(jnp.maximum(y + 1.0, _TINY), self.level * exp(f))
 
     def cdf_bend(self, y: Float[Array, " N"]) -> Bend:
-        """Where r is about y + 1; the Poisson distribution is √y wide, hence 1/√y in f."""
+        """The bend is where r is about y + 1; the Poisson distribution is √y wide, so 1/√y in f."""
         size = jnp.maximum(y, 0.0) + 1.0
         return Bend(jnp.log(size / self.level), 1.0 / jnp.sqrt(size))
 

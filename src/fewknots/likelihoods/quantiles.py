@@ -1,9 +1,9 @@
-r"""Quantiles of y from P(y ≤ t), where no formula has them.
+r"""Quantiles of y from P(y ≤ t), if there is no formula.
 
-The search is for u, of which t is a function on the support of y: t = mean + deviation · u on the
-whole line, eᵘ above zero, 1/(1 + e⁻ᵘ) between zero and one, eᵘ - 1 for counts, whose quantile is
-the next whole number. On the scale of Φ⁻¹(P) the function is close to a line, so false position,
-with the residual of the end that stays halved (Illinois), needs few steps.
+The unknown is u, from which t follows on the support of y: t = mean + deviation · u on the whole
+line, eᵘ for positive y, 1/(1 + e⁻ᵘ) between zero and one, eᵘ - 1 for counts, whose quantile is the
+next whole number. On the scale of Φ⁻¹(P) the function is nearly linear, so the method of false
+position (Illinois variant: the residual of the end that stays is halved) needs few steps.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 Support = Literal["real", "positive", "unit", "counts"]
 _TOLERANCE = 1e-10  # of u
 _MOST_STEPS = 60
-_LEAST = 1e-300  # a probability that still has a Φ⁻¹
+_LEAST = 1e-300  # a probability with a finite Φ⁻¹
 
 
 class _Search(NamedTuple):
@@ -25,9 +25,9 @@ class _Search(NamedTuple):
     high: Array
     below: Array  # the residual at `low`
     above: Array
-    u: Array  # where to look next
-    step: Array  # beyond it, while one end is open
-    seen: Array  # where it was looked last
+    u: Array  # the next point
+    step: Array  # distance beyond it while one end is open
+    seen: Array  # the last point
     value: Array  # and the residual there
     looks: Array
 
@@ -39,9 +39,9 @@ def inverted(
     variance: Float[Array, " N"],
     level: Float[Array, ""],
 ) -> Float[Array, " N"]:
-    """The t with P(y ≤ t) = level; for counts the least with at least that.
+    """The t with P(y ≤ t) = level; for counts the smallest t with at least this probability.
 
-    mean, variance : of y, where the search begins.
+    mean, variance : of y, to start the search.
     """
     scale = jnp.sqrt(variance)
     to_y, start = {
@@ -68,7 +68,7 @@ def inverted(
         below = jnp.where(left, value, 0.5 * now.below)
         above = jnp.where(left, 0.5 * now.above, value)
         within = (low * above - high * below) / (above - below)
-        # Every third step halves: a function with a step in it shall not hold it up.
+        # Every third step is a bisection, for functions with a jump.
         falsi = (now.looks % 3 < 2) & (within > low) & (within < high)
         within = jnp.where(falsi, within, 0.5 * (low + high))
         beyond = jnp.where(left, u + now.step, u - now.step)
@@ -88,6 +88,6 @@ def inverted(
     far = jnp.full_like(mean, jnp.inf)
     first = _Search(-far, far, -far, far, start, jnp.ones_like(mean), start, far, jnp.asarray(0))
     found = to_y(lax.while_loop(unfinished, advanced, first).seen)
-    if support == "counts":  # what is a whole number but for rounding is that number
+    if support == "counts":  # whole numbers up to rounding
         return jnp.maximum(jnp.ceil(found - 1e-7 * (1.0 + found)), 0.0)
     return found

@@ -1,12 +1,12 @@
 r"""Any number of classes: p(y = c|f) = exp(f_c) / Σ_j exp(f_j), one latent function a class.
 
-The expectation of log Σ exp f, elsewhere sampled or bounded, is here one integral over one number
-(numerics/gumbel.py), so bound, slopes, curvatures and probabilities are exact. With π = softmax(f),
-for each class c
+Other libraries sample or bound the expectation of log Σ exp f. Here it is a one-dimensional
+integral (numerics/gumbel.py), so bound, slopes, curvatures and probabilities are exact. With π =
+softmax(f), for each class c
 
     (log p)' = [y = c] - π_c,        -(log p)'' = π_c (1 - π_c),
 
-of which the last is the diagonal of diag(π) - π πᵀ: q is independent between classes, and mixed
+where the last is the diagonal of diag(π) - π πᵀ: q is independent between classes, so mixed
 derivatives do not appear in its bound.
 """
 
@@ -84,7 +84,7 @@ class Softmax(Likelihood):
     ) -> tuple[Float[Array, " N"], ...]:
         """Each is a logarithm from the start, so none underflows to log 0.
 
-        Of functions that are not independent, `variance` is their covariance.
+        For functions that are not independent, `variance` is their covariance.
         """
         coupled = variance.ndim == 3
         return tuple((log_coupled_softmax_mean if coupled else log_softmax_mean)(mean, variance))
@@ -99,5 +99,5 @@ class Softmax(Likelihood):
         return (coupled_softmax_entropy if coupled else softmax_entropy)(mean, variance)
 
     def _own(self, y: Float[Array, " N"]) -> Bool[Array, "C N"]:
-        """Which latent function is that of the row's own class."""
+        """Whether each latent function is that of the row's class."""
         return jnp.arange(self.n_classes)[:, None] == y

@@ -4,22 +4,23 @@ With r = y - f and z = r / (s √ν)
 
     log p(y|f) = log Γ(½(ν+1)) - log Γ(½ν) - ½ log(πν) - log s - ½(ν+1) log(1 + z²).
 
-It is not concave: beyond |z| = 1, for an outlier, -(log p)'' is below zero. So a row's site may
-have a negative precision b = E[-(log p)''], which says: the posterior is wider here for this row.
-That is the exact stationary point of the bound, and no term is left out or cut off. What has to be
-a precision is S⁻¹ = I + Aᵀ diag(b) A as a whole; at a maximum of the bound it is one. On the way:
+It is not concave: beyond |z| = 1, for an outlier, -(log p)'' is below zero. So a row's
+site may have a negative precision b = E[-(log p)'']: this row makes the posterior wider. This is
+the exact stationary point of the bound, without clipping. Only S⁻¹ = I + Aᵀ diag(b) A as a whole
+must be positive definite, and at a maximum of the bound it is. During training:
 
 - Full batch (inference/natural_gradient.py): a natural-gradient step from a Gaussian S along
-  b ← b + ρ(E[-(log p)''] - b) rises for small enough ρ. A step after which S⁻¹ is no precision
-  has no bound (its Cholesky factor is NaN), is refused as one that lowers the bound, and halved.
+  b ← b + ρ(E[-(log p)''] - b) raises the bound for small enough ρ. If S⁻¹ is not positive definite
+    after a step (its Cholesky factor is NaN), the step is rejected and halved, like one that
+    lowers the bound.
 - Minibatches (training/steps.py): S⁻¹ moves along a curve within the positive definite matrices.
 
-The positive curvature of the scale mixture, E[(ν+1)/(νs² + r²)] (what EM uses), would be simpler:
-but it is not the derivative of the bound for the variance, so its fixed point is a q that is too
-narrow at outliers, the best one of another, lower bound. It is therefore not used for q.
+The positive curvature of the scale mixture, E[(ν+1)/(νs² + r²)] (what EM uses), would be simpler.
+But it is not the derivative of the bound with respect to the variance: its fixed point is a q that
+is too narrow at outliers, the optimum of another, lower bound. It is therefore not used for q.
 
-The mean is where ν lets it exist, and ν > 2 makes the variance, s² ν/(ν - 2), exist too. With ν → ∞
-the noise is Gaussian with variance s².
+ν > 2, so that mean and variance, s² ν/(ν - 2), exist. For ν → ∞ the noise is Gaussian with
+variance s².
 """
 
 import math
@@ -35,17 +36,17 @@ from ..numerics.fields import positive
 from .base import Likelihood
 from .one_function import Bend, Derivatives, OneFunction
 
-_FIRST_SCALE = 0.3  # of the deviation of y: about a tenth of the variance, as for Gaussian noise
-_NORMAL = 1.4826022185056018  # 1 / Φ⁻¹(3/4): from the median distance to a deviation
+_FIRST_SCALE = 0.3  # times the deviation of y: a tenth of the variance
+_NORMAL = 1.4826022185056018  # 1 / Φ⁻¹(3/4): from a median to a standard deviation
 _DROP, _NODES = 40.0, 128
 _MANY = 50.0
 
 
 class StudentT(OneFunction):
-    """Noise of scale `scale`, with 2 + `excess` degrees of freedom.
+    """Noise with outliers: Student's t with scale `scale` and 2 + `excess` degrees of freedom.
 
-    scale : None: learning begins at three tenths of the deviation of y, as its median distance
-        from the median shows it.
+    scale : None: training starts from three tenths of y's standard deviation, estimated from the
+        median absolute deviation.
 
     Examples
     --------
@@ -107,11 +108,11 @@ class StudentT(OneFunction):
     def predictive_cdf(
         self, y: Float[Array, " N"], mean: Float[Array, "1 N"], variance: Float[Array, "1 N"]
     ) -> Float[Array, " N"]:
-        """As a mixture: with w ~ Gamma(½ν, ½ν) the noise given w is N(0, s²/w), so
+        """By a mixture: with w ~ Gamma(½ν, ½ν) the noise given w is N(0, s²/w), so
 
             P(y ≤ t) = E_w[Φ((t - μ) / √(σ² + s²/w))],
 
-        by a trapezoidal rule in log w, over all of its density but e⁻⁴⁰ of the peak.
+        computed by a trapezoidal rule in log w, where the density is above e⁻⁴⁰ of its maximum.
         """
         half = 0.5 * self.degrees_of_freedom
         drop = _DROP / half
@@ -135,7 +136,7 @@ class StudentT(OneFunction):
 
     @property
     def _width(self) -> Any:
-        """What r is divided by in z."""
+        """The divisor of r in z, s √ν."""
         return self.scale * jnp.sqrt(self.degrees_of_freedom)
 
 

@@ -1,1 +1,1 @@
-"""The local Gaussian process: for every question, a small one among the nearest rows."""
+"""The local method: for every query a small Gaussian process among the nearest rows."""

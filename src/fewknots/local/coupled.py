@@ -1,34 +1,35 @@
-r"""Any number of classes in every neighbourhood: Laplace's approximation with the classes coupled.
+r"""Several classes in every neighbourhood: Laplace's approximation with coupled classes.
 
-Rasmussen & Williams, section 3.5, for many small problems together. Every class c has a function
-f_c with the prior N(m_c, K). At the mode α_c = K⁻¹(f̂_c - m_c) = [y = c] - π_c, π = softmax(f̂). The
-curvature of -log p in a row, W = diag π - ππᵀ, couples the classes. R&W's algorithm 3.3 factorises
-a matrix for each class; conjugate gradients need products with K alone:
+Rasmussen & Williams, section 3.5, for many small problems at once. Every class c has a function
+f_c with the prior N(m_c, K). At the mode α_c = K⁻¹(f̂_c - m_c) = [y = c] - π_c, π = softmax(f̂).
+The curvature of -log p in a row, W = diag π - ππᵀ, couples the classes. R&W's algorithm 3.3
+factorises one matrix for each class; conjugate gradients only need products with K:
 
     W = S Sᵀ,    S = diag(√π) (I - ssᵀ),    s = √π,    (I + WK)⁻¹ = I - S (I + SᵀKS)⁻¹ SᵀK.
 
-**Few classes.** Of many classes a neighbourhood holds few, and the others differ in m_c alone. So
-there are P slots: one for each of the P - 1 classes with the most neighbours, and the last for the
-n others together, which share one function. If P = C every class has its slot; else the mode is
-exact where the others have no neighbour and the same m_c, and their variances are close. n equal
-functions u are one, û = √n u, with the same prior; with π the share of the whole slot,
-S = diag(√(π/n)) (I - ssᵀ).
+**Few classes.** With many classes, a neighbourhood has rows of only a few, and the others differ
+only in m_c. So there are P slots: one for each of the P - 1 classes with the most neighbours, and
+the last for the n others together, which share one function. If P = C every class has its own
+slot; otherwise the mode is exact if the others have no neighbour and the same m_c, and their
+variances are close. n equal functions u act as one, û = √n u, with the same prior; with π the
+probability of the whole slot, S = diag(√(π/n)) (I - ssᵀ).
 
 **At the query.** f ~ N(μ, Σ) with μ_c = m_c + kᵀα_c and Σ = k(x, x) I - Q, where
 
     Q_cd = (k ⊗ e_c)ᵀ r_d,    r_d = (W⁻¹ + K)⁻¹ (k ⊗ e_d) = S (I + SᵀKS)⁻¹ Sᵀ (k ⊗ e_d).
 
-Softmax sees only differences of functions, so (a_i + a_j) may be added to any Σ_ij. The a with the
-least Σ_{i≠j} (Q_ij + a_i + a_j)² leaves functions that are independent or nearly so (exactly up to
-C = 3), and by Q 1 = 0 it needs only Q's diagonal: with A = Σ_i Q_ii / (2C - 2) their variances are
+The softmax depends only on differences of functions, so (a_i + a_j) may be added to any Σ_ij. The
+a that minimises Σ_{i≠j} (Q_ij + a_i + a_j)² gives independent or nearly independent functions
+(exactly so up to C = 3). Since Q 1 = 0, it needs only Q's diagonal: with A = Σ_i Q_ii / (2C - 2)
+their variances are
 
     k(x, x) - Q_ii - 2 (Q_ii - A)/(C - 2),    k(x, x) - 2Q_ii if C = 2.
 
-**Derivatives.** With v_c = (k ⊗ e_c) - K r_c, and λ for what a change of m + Kα is worth,
+**Derivatives.** With v_c = (k ⊗ e_c) - K r_c, and λ the derivative with respect to m + Kα,
 
     dQ_cc = 2 r_ccᵀ dk - r_cᵀ dK r_c + v_cᵀ dW v_c,      λ = (I + WK)⁻¹ (f̄ - W(k ⊗ μ̄)),
 
-where f̄ is the derivative through W; K̄ = λαᵀ and the terms of dQ.
+where f̄ is the derivative through W; K̄ is λαᵀ plus the terms of dQ.
 """
 
 from typing import Any, NamedTuple
@@ -43,13 +44,13 @@ from jaxtyping import Array, Float, Int
 from .laplace import climb
 from .neighbourhood import Covariances, Labelled
 
-_ACCURACY = 1e-3, 1e-8  # of conjugate gradients, in float32 and float64
+_ACCURACY = 1e-3, 1e-8  # tolerance of conjugate gradients, in float32 and float64
 _MOST_CONJUGATE_STEPS = 200
-_SERVED = 0.99  # of the neighbourhoods have a slot for each of their classes
+_SERVED = 0.99  # share of neighbourhoods with a slot for each of their classes
 
 PerSlot = Float[Array, "Q P"]
 Functions = Float[Array, "Q P K"]  # a number for each slot and neighbour
-Columns = Float[Array, "Q R P K"]  # several of them
+Columns = Float[Array, "Q R P K"]  # several right-hand sides
 
 
 class Root(NamedTuple):
@@ -67,17 +68,17 @@ class Root(NamedTuple):
         return self._off_unit(self.scale * columns)
 
     def _off_unit(self, columns: Columns) -> Columns:
-        # the sum over the few slots is written out: a CPU takes ten times as long for a short axis
+        # explicit sum over the few slots: ten times faster on a CPU than over a short axis
         n_slots = self.unit.shape[2]
         along = sum(self.unit[:, :, p] * columns[:, :, p] for p in range(n_slots))
         return columns - self.unit * jnp.expand_dims(jnp.asarray(along), 2)
 
 
 class Slots(NamedTuple):
-    """Which function stands for which class."""
+    """The assignment of classes to slots."""
 
     of_class: Int[Array, "Q C"]
-    label: Functions  # one at the slot of the neighbour's own class
+    label: Functions  # 1 at the slot of the neighbour's own class
     sizes: np.ndarray  # the number of classes in each slot, (P,)
 
     @property
@@ -86,29 +87,33 @@ class Slots(NamedTuple):
         return np.sqrt(self.sizes).astype(self.label.dtype)[:, None]
 
     def each(self, values: PerSlot) -> Float[Array, "C Q"]:
-        """For every class what its slot has."""
+        """For every class the value of its slot."""
         return jnp.take_along_axis(values, self.of_class, axis=1).T
 
     def means(self, mean: Float[Array, " C"]) -> PerSlot:
-        """Of each slot; where classes share one, the logarithm of the mean of exp m_c."""
+        """The mean of each slot; for classes that share one, the logarithm of the mean of exp
+        m_c.
+        """
         top = lax.stop_gradient(jnp.max(mean))
         total = jnp.zeros((len(self.of_class), len(self.sizes)), mean.dtype)
         total = total.at[jnp.arange(len(total))[:, None], self.of_class].add(jnp.exp(mean - top))
         return top + jnp.log(total / self.sizes.astype(mean.dtype))
 
     def log_shares(self, means: PerSlot, centred: Functions) -> Functions:
-        """The log probability of each slot as a whole, in every row."""
+        """The log probability of each slot in every row."""
         members = np.log(self.sizes).astype(self.label.dtype)
         return log_softmax((means + members)[:, :, None] + centred / self.width, axis=1)
 
     def root(self, log_share: Functions, weights: Float[Array, "Q 1 K"]) -> Root:
-        """S of every row, times the root of its weight."""
+        """S of every row, times the square root of its weight."""
         unit = jnp.exp(0.5 * log_share)
         return Root((jnp.sqrt(weights) * unit / self.width)[:, None], unit[:, None])
 
 
 def slots(labels: Labelled, n_classes: int, n_slots: int) -> Slots:
-    """The classes with the most neighbours have a slot each; all have one if there are enough."""
+    """Give a slot to each of the classes with the most neighbours, or to all classes if there are
+    enough.
+    """
     codes, sizes = labels.y.astype(jnp.int32), np.ones(n_slots)
     if n_slots == n_classes:
         of_class = jnp.broadcast_to(jnp.arange(n_classes), (len(codes), n_classes))
@@ -125,14 +130,14 @@ def slots(labels: Labelled, n_classes: int, n_slots: int) -> Slots:
 
 
 def slots_for(codes: Int[np.ndarray, "Q K"], n_classes: int) -> int:
-    """How many slots hold all classes of nearly every one of these neighbourhoods."""
+    """How many slots are enough for all classes of nearly every one of these neighbourhoods."""
     ordered = np.sort(codes, axis=1)
     held = 1 + np.count_nonzero(np.diff(ordered, axis=1), axis=1)
     return min(n_classes, 1 + int(np.quantile(held, _SERVED, method="higher")))
 
 
 class Solution(NamedTuple):
-    """The mode of every neighbourhood, and what its query hears of it."""
+    """The mode of every neighbourhood, and its effect on the query."""
 
     slots: Slots
     slope: Functions  # α
@@ -184,7 +189,7 @@ def latent(
     else:
         total = jnp.sum(sizes * known, axis=1, keepdims=True) / (2.0 * n_classes - 2.0)
         shift = 2.0 * (known - total) / (n_classes - 2.0)
-    # The nearest independent functions may lie a little beyond what a variance can be.
+    # The variance of the nearest independent functions may be slightly negative.
     variance = jnp.maximum(own[:, None] - known - shift, 0.0)
     return mean[:, None] + kinds.each(slope / kinds.width[:, 0]), kinds.each(variance)
 
@@ -197,7 +202,9 @@ def pulled_back(
     mean_cotangent: Float[Array, "C Q"],
     variance_cotangent: Float[Array, "C Q"],
 ) -> tuple[Covariances, Float[Array, " C"]]:
-    """From cotangents of each query's functions to those of its prior, and of the means m_c."""
+    """From the gradient with respect to each query's functions to that of its prior and the means
+    m_c.
+    """
     K, kinds, (_, n_slots, _) = prior.covariance, found.slots, found.slope.shape
     _, of_query = jax.vjp(
         lambda *parts: latent(kinds, *parts), prior.own, mean, found.mean, found.explained

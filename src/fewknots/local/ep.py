@@ -5,9 +5,9 @@ of weight w are
 
     μ = μ₋ + sα,   σ² = s - s²c,   a = wα,   b = wc/(1 - sc),
 
-so that the site's derivatives for (μ, σ²) are those for (μ₋, s) times the inverse of a 2×2 matrix.
-A parameter of the likelihood moves slope and precision, and at a fixed cavity the marginal, too: at
-a fixed marginal it moves them by what is left without that.
+so that the site's derivatives with respect to (μ, σ²) are those with respect to (μ₋, s) times the
+inverse of a 2×2 matrix. A parameter of the likelihood changes slope and precision, and at a fixed
+cavity also the marginal: its effect at a fixed marginal is the remainder.
 """
 
 from typing import Any
@@ -23,13 +23,13 @@ from .site_solution import Marginals, Matrix, Sensitivity, SiteSolution, Targets
 def expectation_propagation(
     prior: Covariances, labels: Labelled, likelihood: Likelihood, mean: Any, tolerance: float
 ) -> SiteSolution:
-    """The sites that leave every row's tilted mean and variance."""
+    """The sites that give every row's tilted mean and variance."""
     copies = jnp.where(labels.weights > 0, labels.weights, 1.0)
 
     def cavity(now: Marginals, precision: Matrix) -> tuple[Matrix, Matrix]:
         b = precision / copies
         left = 1.0 - b * now.variance
-        # one copy's slope is α/w: taking it out moves the mean by -σ²(g - bμ)/(1 - bσ²)
+        # one copy's slope is α/w: removing it moves the mean by -σ²(g - bμ)/(1 - bσ²)
         return mean + now.centred - now.variance * now.slope / copies / left, now.variance / left
 
     def targets(now: Marginals, precision: Matrix) -> Targets:
@@ -37,7 +37,7 @@ def expectation_propagation(
         tilted = by_row(likelihood.tilted, labels.y, s_mean, s)
         kept = 1.0 - s * tilted.curvature
         new_precision = labels.weights * tilted.curvature / kept
-        # g = w(α + cμ₋)/(1 - sc) has, at the present mean, the slope g - bμ
+        # g = w(α + cμ₋)/(1 - sc) has, at the current mean, the slope g - bμ
         ahead = tilted.slope + tilted.curvature * (s_mean - mean - now.centred)
         return Targets(labels.weights * ahead / kept, new_precision, 1.0)
 

@@ -1,7 +1,8 @@
-r"""Gaussian noise in every neighbourhood: its sites are known at once, and one factor is all.
+r"""Gaussian noise in every neighbourhood: the sites are known in closed form, and one factor is
+enough.
 
-With noise s² and weights w the site of a row is b = w/s², g = w(y - m)/s², whatever its marginal
-is. So α = C(y - m), and the three rules are this one: mode, bound and moments of a Gaussian agree.
+With noise s² and weights w the site of a row is b = w/s², g = w(y - m)/s² for any marginal. So
+α = C(y - m), and the three rules are the same: mode, bound and moments of a Gaussian agree.
 """
 
 from typing import Any
@@ -22,7 +23,7 @@ def gaussian(
     factor = factorised(prior.covariance, precision)
     away = labels.y - mean
     slope = shrunk(factor, precision, away)
-    # y - μ = s²α/w; where w is zero, so is what is wanted of the row
+    # y - μ = s²α/w; where w is zero, the row's targets are zero, too
     left = away - (prior.covariance @ slope[..., None])[..., 0]
 
     def wanted(other: Likelihood) -> tuple[Matrix, Matrix]:

@@ -1,11 +1,11 @@
-r"""The derivative of a prediction for the prior it was made with, through the settled sites.
+r"""The derivative of a prediction with respect to its prior, through the converged sites.
 
-A change dK of the prior, and dm of its mean, moves the marginals by (neighbourhood.py's symbols)
+A change dK of the prior, and dm of its mean, changes the marginals by (symbols of neighbourhood.py)
 
     df  = P dK α + Σ p,                        p = dg - f db,
     dσ² = diag(P dK Pᵀ) - (Σ∘Σ) db,
 
-and these move the sites, by their sensitivity (site_solution.py) with A = ∂a/∂μ + b:
+and these change the sites, by their sensitivity (site_solution.py) with A = ∂a/∂μ + b:
 
     p  = A df + (∂a/∂σ²) dσ² + (A - b) dm,     db = (∂b/∂μ)(df + dm) + (∂b/∂σ²) dσ².
 
@@ -20,12 +20,12 @@ b̄₀ = -v² times the prediction's own,
     p̄ = p̄₀ + Σ f̄,            f̄ = A p̄ + (∂b/∂μ) b̄,
     b̄ = b̄₀ - (Σ∘Σ) σ̄²,       σ̄² = (∂a/∂σ²) p̄ + (∂b/∂σ²) b̄;
 
-then K̄ is a matrix of low rank and Pᵀ diag(σ̄²) P. It is solved directly: to iterate it takes no
-factor but need not converge where the kernel's variance is large. For Laplace, where nothing
-depends on σ² and A = 0, there is nothing to solve and Σ is not needed.
+then K̄ is a matrix of low rank and Pᵀ diag(σ̄²) P. It is solved directly: an
+iteration needs no factor, but may not converge if the kernel's variance is large. For Laplace,
+where nothing depends on σ² and A = 0, there is nothing to solve and Σ is not needed.
 
-A parameter of the likelihood moves the sites by da and db at fixed marginals, and so the prediction
-by p̄ᵀda + b̄ᵀdb.
+A parameter of the likelihood changes the sites by da and db at fixed marginals, and so the
+prediction by p̄ᵀda + b̄ᵀdb.
 """
 
 from typing import NamedTuple
@@ -39,7 +39,7 @@ from .site_solution import Matrix, SiteSolution
 
 
 class PriorCotangents(NamedTuple):
-    """What a change of the prior is worth, and one of a site: p̄, b̄."""
+    """Gradient with respect to the prior, and with respect to the sites: p̄, b̄."""
 
     covariances: Covariances
     mean: Float[Array, ""]
@@ -54,7 +54,7 @@ def pulled_back(
     mean_cotangent: Float[Array, " Q"],
     variance_cotangent: Float[Array, " Q"],
 ) -> PriorCotangents:
-    """From cotangents of each query's mean and variance to those of its prior."""
+    """From the gradient with respect to each query's mean and variance to that of its prior."""
     d_mean, d_variance = mean_cotangent[:, None], variance_cotangent[:, None]
     slope, u = found.slope, prediction.reach
     v = prior.cross - times(prior.covariance, u)
@@ -88,7 +88,7 @@ def pulled_back(
 def _row_cotangents(
     found: SiteSolution, d_pull: Matrix, d_precision: Matrix
 ) -> tuple[Matrix, Matrix]:
-    """Those of f and σ² at the rows, from those of the sites."""
+    """Gradient with respect to f and σ² at the rows, from that with respect to the sites."""
     s = found.sensitivity
     d_f = (s.slope_to_mean + found.precision) * d_pull + s.precision_to_mean * d_precision
     return d_f, s.slope_to_variance * d_pull + s.precision_to_variance * d_precision
@@ -97,7 +97,7 @@ def _row_cotangents(
 def _settled_cotangents(
     found: SiteSolution, direct_pull: Matrix, direct_precision: Matrix
 ) -> tuple[Matrix, Matrix]:
-    """The sites' cotangents, their effect on each other included."""
+    """Gradient with respect to the sites, including their effect on each other."""
     assert found.posterior_covariance is not None
     covariance, s = found.posterior_covariance, found.sensitivity
     squared, identity = jnp.square(covariance), jnp.eye(covariance.shape[1], dtype=covariance.dtype)

@@ -1,15 +1,16 @@
 r"""Laplace's approximation in every neighbourhood: Newton's method for the mode f̂ = m + Kα.
 
-Rasmussen & Williams, algorithm 3.1, for many small problems together. It needs no variances while
-it goes, so that a step is one linear system,
+Rasmussen & Williams, algorithm 3.1, for many small problems at once. It needs no variances on the
+way, so a step is one linear system,
 
     (I + W K) Δα = ∇log p(f) - α,    Δα = r - √W z,    (I + √W K √W) z = √W K r,
 
-which a Cholesky factor of 48 rows solves at the cost of some thirty products of K with a vector, on
-a CPU. The first steps solve it roughly, by eight conjugate gradient steps. In float64 the last two
-or three solve it exactly; in float32, whose rounding is far below what counts, they and the query's
-own system go on with conjugate gradients until little is left (`reach_of`), and nothing is ever
-factorised: half the time, and no batch of LAPACK's that could be in another's way.
+On a CPU, solving it by a Cholesky factor of 48 rows costs about thirty products of K with a
+vector. The first steps solve it roughly, by eight conjugate gradient steps. In float64 the last
+two or three steps solve it exactly. In float32, whose rounding error is small enough here, these
+steps and the query's own system also use conjugate gradients, until the residual is small
+(`reach_of`), and nothing is factorised: this takes half the time, and avoids deadlocks between
+batches of LAPACK calls.
 """
 
 from collections.abc import Callable
@@ -30,10 +31,10 @@ _SMALLEST_STEP = 1e-3
 _ROUGH_STEPS = 5
 _CONJUGATE_STEPS = 8
 _MOST_CONJUGATE_STEPS = 100
-# Of the right-hand side's length. A rough solution is short, and looks like the last step: with
+# Relative to the right-hand side. A rough solution is short, and looks like the last step: with
 # 3e-2 and a kernel of variance 300 means were wrong by two standard deviations, with 3e-3 by 1e-5.
 _ACCURACY = 1e-3
-_REACH_ACCURACY = 1e-4  # whose square, times |√b k|², is missing in kᵀu
+_REACH_ACCURACY = 1e-4  # relative residual; kᵀu is too small by its square times |√b k|²
 
 Slope = Float[Array, "Q *P K"]  # a number for each neighbour, of each function
 
@@ -77,14 +78,14 @@ def climb(
     guess: Slope,
     tolerance: float,
 ) -> tuple[Slope, Slope]:
-    """(α, Kα) at the mode: until Newton's step is shorter than `tolerance`; that one is taken, too.
+    """(α, Kα) at the mode: Newton's method until its step is shorter than `tolerance`.
 
-    What it leaves is of the order of its square. A step that lowers log p(y|f) - ½ αᵀKα is not
-    taken but halved.
+    The last step is taken, too, so the error is of the order of its square. A step that lowers
+    log p(y|f) - ½ αᵀKα is halved.
 
-    seen : from α and Kα to that objective, and to what `newton` needs there.
+    seen : from α and Kα to this objective, and to what `newton` needs.
     newton : from that, α and Kα to the step of α.
-    guess : an α to begin with, if it is better than zero.
+    guess : an initial α, used if it is better than zero.
     """
 
     class NewtonState(NamedTuple):
@@ -124,7 +125,7 @@ def climb(
             jnp.max(jnp.abs(more_centred), axis=tuple(range(1, more_centred.ndim))),
             state.steps,
         )
-        # A step that is still a loss when it is this short is lost to rounding: nothing is left.
+        # If even so short a step lowers the objective, the rest is rounding: converged.
         shorter = 0.5 * state.step
         left = jnp.where(shorter < _SMALLEST_STEP, 0.0, state.left)
         halved = state._replace(step=shorter, left=left)
@@ -140,14 +141,14 @@ def climb(
 
 
 def iterates(dtype: Any) -> bool:
-    """Whether systems are solved without a factor: in float32."""
+    """Whether systems are solved by iteration, without a factor: in float32."""
     return dtype == jnp.float32
 
 
 def reach_of(prior: Covariances, precision: Matrix) -> Matrix:
     """By conjugate gradients, u = √b (I + √b K √b)⁻¹ √b k.
 
-    kᵀu, a quadratic form, comes out too small by the square of what is left, never too large.
+    kᵀu, a quadratic form, is too small by the square of the residual, never too large.
     """
     root = jnp.sqrt(precision)
     return root * _until(_REACH_ACCURACY, prior.covariance, root, root * prior.cross)
@@ -179,7 +180,7 @@ class _Gradients(NamedTuple):
     z: Matrix
     residual: Matrix
     direction: Matrix
-    size: Float[Array, "Q 1"]  # of the residual, squared
+    size: Float[Array, "Q 1"]  # squared length of the residual
     steps: Any
 
 
@@ -199,7 +200,7 @@ def _conjugate(K: Float[Array, "Q K K"], root: Matrix, state: _Gradients) -> _Gr
 
 
 def _roughly(K: Float[Array, "Q K K"], root: Matrix, right: Matrix) -> Matrix:
-    """Eight steps."""
+    """Eight conjugate gradient steps."""
     steps = lax.fori_loop(
         0, _CONJUGATE_STEPS, lambda _, state: _conjugate(K, root, state), _start(right)
     )
@@ -207,7 +208,7 @@ def _roughly(K: Float[Array, "Q K K"], root: Matrix, right: Matrix) -> Matrix:
 
 
 def _until(accuracy: float, K: Float[Array, "Q K K"], root: Matrix, right: Matrix) -> Matrix:
-    """As many as all neighbourhoods need."""
+    """Conjugate gradient steps until all neighbourhoods have converged."""
     start = _start(right)
 
     def unfinished(state: _Gradients):

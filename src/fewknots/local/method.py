@@ -1,4 +1,4 @@
-"""GPClassifier(method="local"): what the estimator needs to know before it fits."""
+"""GPClassifier(method="local"): its options and capabilities."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,17 +17,19 @@ class Local(Capabilities):
     name = "local"
     is_bound = False
     stores_rows = looks_up_neighbours = streams = True
-    exports_to_onnx = False  # a graph has no search
+    exports_to_onnx = False  # an ONNX graph cannot search neighbours
     optimizer = "adam"
     OPTIONS: ClassVar = {"inference": tuple(RULES)}
     inference: str = "laplace"
 
     @property
     def several_latent(self) -> bool:  # type: ignore[override]
-        """Whether for likelihoods of several latent functions: by Laplace's rule."""
+        """Whether it supports likelihoods with several latent functions: only with Laplace's
+        rule.
+        """
         return self.inference == "laplace"
 
     @property
     def weights(self) -> str:
-        """Which weights it can take, in the words of inference/method.py."""
+        """The weights that it allows, in the terms of inference/method.py."""
         return "copies" if self.inference == "ep" else "any"

@@ -34,19 +34,19 @@ RULES: dict[str, Rule] = {
     "kl": variational,
     "ep": expectation_propagation,
 }
-# How far the sites may be from their fixed point: Newton's last step squares what is left.
+# Tolerance of the sites; Newton's last step squares the remaining error.
 _TOLERANCE = {"laplace": (3e-2, 1e-6), "kl": (1e-3, 1e-9), "ep": (1e-3, 1e-9)}
 
 
 class LocalModel(NamedTuple):
     """What a local fit learns.
 
-    kernel : of f.
-    mean : of f where no row is near; of each function if there are several.
-    sharpness : a factor for the mean of f at a query. A few neighbours say less than all rows, and
-        Laplace's approximation says it timidly: predictions come out nearer to one half than they
-        should. Leave-one-out probabilities show by how much. Of numbers it is one: there the mean
-        of f is what is predicted.
+    kernel : the kernel of f.
+    mean : the mean of f far from all rows; one for each function if there are several.
+    sharpness : a factor for the mean of f at a query. A few neighbours contain less information
+        than all rows, and Laplace's approximation underestimates the mean, so probabilities are
+        too close to one half. The factor is learned from leave-one-out probabilities. For numbers
+        it is one, since there the mean of f is the prediction.
     """
 
     kernel: Kernel
@@ -59,11 +59,11 @@ class LogPredictive(NamedTuple):
 
     log_prob: Float[Array, ""]
     gradient: LocalModel
-    d_likelihood: Likelihood  # for its own parameters
+    d_likelihood: Likelihood  # gradient with respect to the likelihood's own parameters
 
 
 def gathered(rows: Rows, near: Int[AnyArray, "Q K"]) -> tuple[Float[Array, "Q K D"], Labelled]:
-    """The neighbours with these numbers; a number below zero is none, a copy without weight."""
+    """The neighbours with these numbers; a negative number stands for no neighbour (weight 0)."""
     found = jnp.maximum(near, 0)
     weights = jnp.where(near < 0, 0.0, jnp.asarray(rows.weights)[found])
     labels = Labelled(jnp.asarray(rows.y)[found], weights)
@@ -71,7 +71,7 @@ def gathered(rows: Rows, near: Int[AnyArray, "Q K"]) -> tuple[Float[Array, "Q K 
 
 
 def factorises_nothing(rule: str, dtype: Any) -> bool:
-    """Whether predictions (not their derivatives) do without batches of LAPACK's."""
+    """Whether predictions (not their derivatives) need no batches of LAPACK calls."""
     return rule == "laplace" and iterates(dtype)
 
 
@@ -120,7 +120,7 @@ def score(
     near: Any,
     n_slots: int = 1,
 ) -> LogPredictive:
-    """The log probability of the queries' labels given their neighbours, and its gradient."""
+    """Log probability of the queries' labels given their neighbours, and its gradient."""
     neighbours, labels = gathered(rows, near)
     prior, pullback = jax.vjp(
         lambda kernel: covariances(kernel, queries.X, neighbours), model.kernel
@@ -163,7 +163,7 @@ def _coupled_score(
     queries: Rows,
     n_slots: int,
 ) -> LogPredictive:
-    """Of a likelihood with several latent functions and no parameters."""
+    """The score for a likelihood with several latent functions and no parameters."""
     found = _coupled(model, prior, labels, n_slots)
     mean, variance = coupled.latent(found.slots, prior.own, model.mean, found.mean, found.explained)
     tilted = likelihood.tilted(jnp.asarray(queries.y), model.sharpness * mean, variance)
@@ -180,7 +180,7 @@ def _coupled_score(
 
 
 def _slopes(tilted: Tilted, weights: Float[AnyArray, " Q"]) -> tuple[Array, Array]:
-    """The derivatives of Σ w log p for each query's means and variances.
+    """Derivatives of Σ w log p with respect to each query's means and variances.
 
     ∂ log Ẑ/∂σ² = ½ (∂ log Ẑ/∂μ)² + ½ ∂² log Ẑ/∂μ²: the heat equation.
     """

@@ -1,8 +1,8 @@
-r"""One small Gaussian process for each query, among the rows around it, many queries at a time.
+r"""One small Gaussian process for each query, among its nearest rows, for many queries at a time.
 
-For a query x with the K rows X around it, the prior is f ~ N(m, K) at the rows, with a constant
-mean m, and the sites of sites.py stand for the rows' likelihoods. What follows from them is, with
-Σ = (K⁻¹ + diag b)⁻¹, P = I - Σ diag b and C = (K + diag b⁻¹)⁻¹,
+For a query x with its K nearest rows X, the prior is f ~ N(m, K) at the rows, with a constant mean
+m, and sites (inference/sites.py) replace the rows' likelihoods. With Σ = (K⁻¹ + diag b)⁻¹,
+P = I - Σ diag b and C = (K + diag b⁻¹)⁻¹,
 
     μ = m + Kα,   α = g - b(μ - m),           f(x) ~ N(m + kᵀα, k(x, x) - kᵀu),   u = C k,
 
@@ -32,7 +32,7 @@ from ..numerics.linalg import after
 
 
 class Labelled(NamedTuple):
-    """What is known of the neighbours beside their inputs; weight 0 marks one that is not there."""
+    """Targets and weights of the neighbours; weight 0 marks a missing one."""
 
     y: Float[AnyArray, "Q K"]
     weights: Float[AnyArray, "Q K"]
@@ -47,7 +47,7 @@ class Covariances(NamedTuple):
 
 
 class LocalPrediction(NamedTuple):
-    """Mean and variance of f at each query, and what their derivatives need."""
+    """Mean and variance of f at each query, and values that their derivatives need."""
 
     mean: Float[Array, " Q"]
     variance: Float[Array, " Q"]
@@ -57,8 +57,8 @@ class LocalPrediction(NamedTuple):
 def covariances(
     kernel: Kernel, queries: Float[Array, "Q D"], neighbours: Float[Array, "Q K D"]
 ) -> Covariances:
-    """The kernel among neighbours, from them to their query, and at the query."""
-    inner = kernel.of_coordinates  # the coordinates of a row are needed three times
+    """The kernel between neighbours, between them and their query, and at the query."""
+    inner = kernel.of_coordinates  # computed once, since they are needed three times
 
     def of_one(query, rows):
         query, rows = kernel.coordinates(query[None]), kernel.coordinates(rows)
@@ -92,14 +92,14 @@ def predicted(
     factor: Float[Array, "Q K K"],
     precision: Float[Array, "Q K"],
 ) -> LocalPrediction:
-    """F at the queries, from the sites' precisions and α."""
+    """Predict f at the queries, from the sites' precisions and α."""
     return from_reach(prior, mean, slope, shrunk(factor, precision, after(slope, prior.cross)))
 
 
 def from_reach(
     prior: Covariances, mean: Any, slope: Float[Array, "Q K"], reach: Float[Array, "Q K"]
 ) -> LocalPrediction:
-    """F at the queries, from α and u."""
-    # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
+    """Predict f at the queries, from α and u."""
+    # Positive in exact arithmetic; rounding can make it negative where f is well known.
     variance = not_below_zero(prior.own - jnp.sum(prior.cross * reach, axis=1))
     return LocalPrediction(mean + jnp.sum(prior.cross * slope, axis=1), variance, reach)

@@ -1,22 +1,22 @@
 r"""The nearest rows in the metric of a kernel, r² = Σ_d (a_d - b_d)² / lengthscale_d².
 
-Two searches, both exact. On a CPU, unless there are hundreds of inputs, a k-d tree (SciPy's):
-building it takes half a second for a million rows, and a query tens of microseconds, a third less
-if queries come in an order that goes from one to the next near it. Otherwise all
-distances, block by block on the device, where most of the work is a reduction rather than a sort:
+There are two searches, both exact. On a CPU, unless there are hundreds of inputs, a k-d tree
+(SciPy's): building it takes half a second for a million rows, and a query tens of microseconds, a
+third less if consecutive queries are close to each other. Otherwise all distances are computed,
+block by block on the device, where most of the work is a reduction and not a sort:
 
     The rows are cut into chunks of 64. The k nearest rows lie in the k chunks whose nearest rows
-    are nearest: a chunk beyond those has k rows, one of each, before its first. So k chunks are
-    sorted out of N/64, and then k rows out of 64k.
+    are nearest: the nearest row of any other chunk comes after k rows, one of each of these.
+    So the best k of N/64 chunks are selected, and then the best k of 64k rows.
 
-Distances are sums of squared differences, not |a|² - 2ab + |b|²: as a lengthscale shrinks, rows
-are thousands of lengthscales from the origin and the digits that tell neighbours apart are lost
-in the squares. With many inputs, where no such thing happens but differences would take too long,
-the product form finds twice as many rows as are asked for, and differences choose among those.
+Distances are sums of squared differences, not |a|² - 2ab + |b|²: with a short lengthscale, rows are
+thousands of lengthscales from the origin, and the digits that distinguish neighbours are lost in
+the squares. With many inputs this does not happen, but differences would take too long: then the
+product form finds twice as many rows as needed, and differences choose among those.
 
-Of a kernel that warps its inputs (kernels/warp.py) a_d and b_d are the warped ones. While the warps
-are learned they move as the lengthscales do, and an index is used until a short way along one
-input, anywhere among the rows, has become half as long again against one along another.
+For a kernel that warps its inputs (kernels/warp.py) a_d and b_d are the warped inputs. Warps change
+during training as lengthscales do. An index is used until, somewhere among the rows, a small
+distance along one input has changed by half relative to one along another input.
 """
 
 from functools import partial
@@ -33,9 +33,9 @@ from ..data.row_draw import some_rows
 from ..kernels import Kernel, scale_of_inputs
 from ..numerics.precision import compiled, current_platform, for_platform
 
-# A learned metric leaves few inputs that matter, and a tree looks at those: with 54 (covtype) it is
-# twenty times quicker than all distances, with 91 (adult) a little, with 784 (MNIST) slower
-# (benchmarks/neighbours.py).
+# In a learned metric few inputs matter, and a tree profits from that: with 54 inputs (covtype) it
+# is twenty times faster than all distances, with 91 (adult) a little faster, with 784 (MNIST)
+# slower (benchmarks/neighbours.py).
 _MOST_INPUTS_FOR_A_TREE = 128
 _MOST_INPUTS_FOR_DIFFERENCES = 32
 _LEAF = 32
@@ -44,9 +44,9 @@ _INPUTS_OF_A_CELL = 8
 _CHUNK = 64
 _MOST_DISTANCES = {"cpu": 2**25, "gpu": 2**28}  # at a time
 _QUERY_BLOCKS = (16, 256)
-_NO_DISTANCE = 1e30  # a scale in which all rows are alike; finite, for scales are divided
+_NO_DISTANCE = 1e30  # a scale in which all rows are equal; finite, since scales are divided
 _MOVED_FAR = float(np.log(1.5))
-_PROBES = 200  # rows, at which warps are compared
+_PROBES = 200  # number of rows at which warps are compared
 
 
 @runtime_checkable
@@ -59,16 +59,16 @@ class Search(Protocol):
 
 
 def metric(kernel: Kernel, n_features: int) -> Float[np.ndarray, " D"]:
-    """The distance over which the kernel's functions bend, per input; 1 if it does not say.
+    """The distance over which the kernel's functions change, for each input; 1 if unknown.
 
-    Inputs that it does not look at do not tell neighbours apart.
+    Inputs that the kernel does not use have no effect on distances.
     """
     scale = scale_of_inputs(kernel, n_features, elsewhere=_NO_DISTANCE)
     return np.broadcast_to(np.asarray(1.0 if scale is None else scale, np.float64), n_features)
 
 
 def uses_tree(n_features: int) -> bool:
-    """Whether rows of so many inputs are searched by a tree here."""
+    """Whether rows with this many inputs are searched by a tree on this device."""
     return current_platform() == "cpu" and n_features <= _MOST_INPUTS_FOR_A_TREE
 
 
@@ -78,7 +78,7 @@ def search(X: Float[np.ndarray, "N D"], scale: Float[np.ndarray, " D"]) -> Searc
 
 
 class TreeSearch:
-    """By a k-d tree, its leaves cut in the middle of their box: quick to build."""
+    """Search by a k-d tree whose cells are split in the middle, which is quick to build."""
 
     def __init__(self, X: Float[np.ndarray, "N D"], scale: Float[np.ndarray, " D"]):
         self.scale = scale
@@ -86,7 +86,7 @@ class TreeSearch:
 
     def nearest(self, queries: Float[np.ndarray, "Q D"], k: int) -> Int[np.ndarray, "Q k"]:
         at = queries / self.scale
-        if len(at) <= _FEW_QUERIES:  # to sort them, and to start threads, would take longer
+        if len(at) <= _FEW_QUERIES:  # for fewer queries sorting and threads take longer
             return self._tree.query(at, k)[1].reshape(len(at), k).astype(np.int32)
         order, found = _walk(at), np.empty((len(at), k), np.int32)
         found[order] = self._tree.query(at[order], k, workers=-1)[1].reshape(len(at), k)
@@ -94,16 +94,16 @@ class TreeSearch:
 
 
 def _walk(at: Float[np.ndarray, "Q D"]) -> Int[np.ndarray, " Q"]:
-    """An order in which queries come cell by cell, so that much of the tree is still in the cache.
+    """An order of queries by cells, so that much of the tree is still in the cache.
 
-    The side of a cell is a lengthscale; the inputs that spread the most come first.
+    The side of a cell is a lengthscale; the inputs with the largest spread come first.
     """
     widest = np.argsort(np.ptp(at, axis=0))[-_INPUTS_OF_A_CELL:]
     return np.lexsort(np.floor(at[:, widest]).T)
 
 
 class BlockSearch:
-    """By looking at all rows, on the device that JAX computes on."""
+    """Search by distances to all rows, on the device that JAX uses."""
 
     def __init__(self, X: Float[np.ndarray, "N D"], scale: Float[np.ndarray, " D"]):
         self.scale = scale.astype(X.dtype)
@@ -124,7 +124,7 @@ class BlockSearch:
         return found
 
     def _squares(self) -> Float[Array, " N"] | None:
-        """Each row's squared length, once for each scale, if distances are made of products."""
+        """Each row's squared length, computed once for each scale, if distances use products."""
         if self._rows.shape[1] <= _MOST_INPUTS_FOR_DIFFERENCES:
             return None
         if self._lengths is None or self._lengths[0] is not self.scale:
@@ -145,7 +145,7 @@ def _nearest(k: int, rows, n_rows, squares, scale, queries) -> Int[Array, "Q k"]
     if by_difference:
         columns = zip((queries / scale).T, (rows / scale).T, strict=True)
         distances = sum(jnp.square(q[:, None] - r[None, :]) for q, r in columns)
-    else:  # the queries alone are scaled, twice: all rows are many
+    else:  # only the queries are scaled, twice, since there are fewer of them
         distances = squares - 2.0 * (queries / scale / scale) @ rows.T
     distances = jnp.where(jnp.arange(size) < n_rows, distances, jnp.inf)
     near = _smallest(distances, wanted)
@@ -160,7 +160,7 @@ def _nearest(k: int, rows, n_rows, squares, scale, queries) -> Int[Array, "Q k"]
 
 
 def _smallest(distances: Float[Array, "Q N"], k: int) -> Int[Array, "Q k"]:
-    """Where the k smallest of each row are."""
+    """Positions of the k smallest of each row."""
     n_queries, size = distances.shape
     n_chunks = size // _CHUNK
     if n_chunks <= 2 * k:
@@ -174,9 +174,9 @@ def _smallest(distances: Float[Array, "Q N"], k: int) -> Int[Array, "Q k"]:
 
 
 def without(own: Int[np.ndarray, " Q"], found: Int[np.ndarray, "Q k"]) -> Int[np.ndarray, "Q k-1"]:
-    """The neighbours of rows among all rows, themselves left out.
+    """The neighbours of rows among all rows, without the rows themselves.
 
-    A row with many copies may not be among its own neighbours; then the last of those goes.
+    A row with many copies may not be among its own neighbours; then the last neighbour is dropped.
     """
     is_self = found == own[:, None]
     is_self[~is_self.any(axis=1), -1] = True
@@ -184,7 +184,7 @@ def without(own: Int[np.ndarray, " Q"], found: Int[np.ndarray, "Q k"]) -> Int[np
 
 
 class Metric:
-    """How far rows are apart for a kernel: the scale of each input, and the kernel's warps."""
+    """The metric of a kernel: the scale of each input, and the kernel's warps."""
 
     def __init__(self, kernel: Kernel, n_features: int):
         self.kernel = kernel
@@ -192,13 +192,13 @@ class Metric:
         self.is_warped = kernel.of_coordinates is not kernel
 
     def coordinates(self, X: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-        """The rows as the search sees them, all to be divided by `scale`."""
+        """The rows in coordinates, still to be divided by `scale`."""
         return np.asarray(self.kernel.coordinates(X))
 
     def moved_from(self, other: "Metric", probes: Float[np.ndarray, "P D"]) -> float:
-        """How much longer one way has become against another, as a logarithm.
+        """The largest change of one input's distances relative to another's, as a logarithm.
 
-        A common factor changes nothing.
+        A common factor does not count.
         """
         longer = np.log(self.scale / other.scale)
         if self.is_warped:
@@ -212,11 +212,11 @@ class Metric:
 
 
 class MovingSearch:
-    """A search in a metric that changes a little from one time to the next.
+    """A search in a metric that changes a little between calls.
 
-    A tree is built anew only when one lengthscale has moved by a half against another; until then
-    it gives twice as many rows as are asked for, and the nearest in the present metric are taken.
-    With `part`, the numbers of some rows, only those are found.
+    A tree is rebuilt only when one lengthscale has changed by half relative to another; until then
+    it gives twice as many rows as needed, and the nearest of them in the current metric are taken.
+    With `part`, the numbers of some rows, only these rows are found.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class MovingSearch:
     def nearest(
         self, queries: Float[np.ndarray, "Q D"], k: int, metric: Metric
     ) -> Int[np.ndarray, "Q k"]:
-        """The k rows nearest to each query in the metric of now."""
+        """The k rows nearest to each query in the current metric."""
         found = self._nearest(queries, k, metric)
         return found if self.part is None else self.part[found].astype(found.dtype)
 
@@ -260,7 +260,7 @@ class MovingSearch:
         return np.take_along_axis(found, chosen, axis=1)
 
     def _as_seen_now(self, found: Int[np.ndarray, "Q k"], metric: Metric) -> Any:
-        """The rows with these numbers; each is warped once, however often it was found."""
+        """The rows with these numbers; each is warped once, even if found several times."""
         if not metric.is_warped:
             return self.X[found]
         numbers, place = np.unique(found, return_inverse=True)

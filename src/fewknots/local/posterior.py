@@ -1,7 +1,8 @@
-r"""The posterior of the local method: the training rows, and a small Gaussian process when asked.
+r"""The posterior of the local method: the training rows, and a small Gaussian process for each
+query.
 
-It is no Gaussian at a few points but a recipe: for every query the nearest rows, their sites, the
-prediction. It holds the rows themselves, so a saved model contains its training data.
+It is not a Gaussian at a few points: for every query it finds the nearest rows and their sites and
+predicts from them. It contains the rows themselves, and so does a saved model.
 """
 
 from dataclasses import dataclass, replace
@@ -25,15 +26,18 @@ from .model import LocalModel, latent
 from .neighbours import Metric, Search
 
 _FEW_QUERIES = 4
-# What it costs to call a compiled function, in queries: a GPU does hundreds in that time.
+# Cost of calling a compiled function, in queries: a GPU does hundreds in that time.
 _CALL = {"cpu": 4, "gpu": 1024}
-_COVARIANCES = {"cpu": 2**20, "gpu": 2**26}  # numbers in the neighbourhoods solved together
-_ONE_BUILDS = Lock()  # the index of all rows, when several threads predict
+_COVARIANCES = {
+    "cpu": 2**20,
+    "gpu": 2**26,
+}  # numbers in the neighbourhoods that are solved together
+_ONE_BUILDS = Lock()  # guards the index of all rows
 
 
 @dataclass(frozen=True)
 class LocalPosterior(KeepsDeviceCopy):
-    """Rows, their labels and weights, and the model that joins them."""
+    """Rows, their labels and weights, and the learned model."""
 
     kernel: Kernel
     points: Float[np.ndarray, "N D"]
@@ -44,7 +48,7 @@ class LocalPosterior(KeepsDeviceCopy):
     n_neighbors: int
     rule: str
     likelihood: Likelihood
-    n_slots: int = 1  # of a neighbourhood with several latent functions (coupled.py)
+    n_slots: int = 1  # slots of a neighbourhood with several latent functions (coupled.py)
 
     def arrays(self) -> dict[str, np.ndarray]:
         names = ("points", "weights", "mean", "sharpness")
@@ -53,7 +57,7 @@ class LocalPosterior(KeepsDeviceCopy):
         }
 
     def settings(self) -> dict[str, Any]:
-        """What beside the arrays and the kernel rebuilds this posterior."""
+        """What is needed to restore this posterior besides the arrays and the kernel."""
         return {"n_neighbors": self.n_neighbors, "rule": self.rule, "n_slots": self.n_slots}
 
     def marginals(
@@ -67,10 +71,10 @@ class LocalPosterior(KeepsDeviceCopy):
         return mean, variance
 
     def mapped(self, then: Then, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
-        """A block of queries at a time."""
+        """Apply a function to one block of queries at a time."""
         dtype = self.points.dtype
         X = X.astype(dtype, copy=False)
-        check_finite(tuple(X.T), dtype)  # what is beyond the dtype has no neighbours
+        check_finite(tuple(X.T), dtype)  # values too large for the dtype have no neighbours
         k = min(self.n_neighbors, len(self.points))
         with computing_in(dtype), one_lapack_thread():
             with _ONE_BUILDS:
@@ -88,7 +92,7 @@ class LocalPosterior(KeepsDeviceCopy):
             return map_blocks(of_block, X, near, sizes=sizes, call=for_platform(_CALL))
 
     def extended(self, rows: Rows) -> "LocalPosterior":
-        """With more rows in its store."""
+        """The posterior with more rows."""
         dtype = self.points.dtype
         return replace(
             self,
@@ -99,12 +103,12 @@ class LocalPosterior(KeepsDeviceCopy):
 
     @property
     def model(self) -> LocalModel:
-        """What was learned."""
+        """The learned model."""
         return LocalModel(self.kernel, self.mean, self.sharpness)
 
     @property
     def rows(self) -> Rows:
-        """The store as training sees it."""
+        """The rows in the form used by training."""
         return Rows(self.points, self.labels.astype(self.points.dtype), self.weights)
 
     @cached_property
@@ -116,25 +120,27 @@ class LocalPosterior(KeepsDeviceCopy):
         return Metric(self.kernel, self.points.shape[1])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is made when it is needed."""
+        """The state without values that can be computed again."""
         made = "_search", "_metric"
         return {name: value for name, value in super().__getstate__().items() if name not in made}
 
 
 def label_name(likelihood: Likelihood) -> str:
-    """What the rows' labels are called in a file."""
+    """Name of the rows' labels in a file."""
     if likelihood.targets == "numbers":
         return "numbers"
     return "signs" if likelihood.n_latent == 1 else "codes"
 
 
 def label_dtype(likelihood: Likelihood, dtype: Any) -> np.dtype:
-    """In which the rows' labels are kept: numbers in the dtype of the fit."""
+    """The dtype of the rows' labels: for numbers that of the fit."""
     kept = {"numbers": dtype, "signs": np.int8, "codes": np.int16}
     return np.dtype(kept[label_name(likelihood)])
 
 
 def block_size(k: int, n_slots: int = 1) -> int:
-    """How many neighbourhoods of k rows are solved together: what fits into a processor's cache."""
+    """How many neighbourhoods of k rows are solved together: as many as fit into a processor's
+    cache.
+    """
     numbers = k * max(k, n_slots**2)  # of the covariances, or of coupled.py's columns
     return int(2 ** np.clip(np.floor(np.log2(for_platform(_COVARIANCES) / numbers)), 4, 12))

@@ -1,14 +1,15 @@
-r"""What the three rules for sites have in common: their result, and their loop.
+r"""The common part of the three rules for sites: their result and their loop.
 
-In every neighbourhood the sites are right when each is what its row's likelihood says under the
-row's marginal N(μ, σ²): a function
+In every neighbourhood, at the fixed point each site is a function of its row's likelihood and
+marginal N(μ, σ²):
 
     slope a(μ, σ²) = g - bμ,     precision b(μ, σ²).
 
-`Sensitivity` holds its four derivatives, from which gradient.py differentiates the solution, and
-`wanted` is a and b at the marginals found, as functions of the likelihood's own parameters.
+`Sensitivity` contains the four derivatives of this function, with which gradient.py differentiates
+the solution. `wanted` is a and b at these marginals, as functions of the likelihood's own
+parameters.
 
-| rule           | a               | b                         | a pass costs, beside one factor  |
+| rule           | a               | b                         | cost of a pass besides one factor|
 |----------------|-----------------|---------------------------|----------------------------------|
 | laplace.py     | (log p)'(μ)     | -(log p)''(μ)             | nothing: σ² is not needed        |
 | variational.py | E[(log p)']     | -E[(log p)'']             | Σ, and quadrature                |
@@ -35,7 +36,7 @@ Matrix = Float[Array, "Q K"]
 
 
 class Sensitivity(NamedTuple):
-    """How each row's site answers to its marginal."""
+    """Derivatives of each row's site with respect to its marginal."""
 
     slope_to_mean: Matrix
     slope_to_variance: Matrix
@@ -49,16 +50,16 @@ class SiteSolution(NamedTuple):
     slope: Matrix  # α
     precision: Matrix  # b
     factor: Float[Array, "Q K K"]  # R
-    posterior_covariance: Float[Array, "Q K K"] | None  # Σ; None if the rule does without
+    posterior_covariance: Float[Array, "Q K K"] | None  # Σ; None if the rule does not need it
     sensitivity: Sensitivity
-    wanted: Callable[[Likelihood], tuple[Matrix, Matrix]]  # its derivative is what counts
+    wanted: Callable[[Likelihood], tuple[Matrix, Matrix]]  # needed for its derivative only
 
 
 Rule = Callable[[Covariances, Labelled, Likelihood, Any, float], SiteSolution]
 
 
 class Marginals(NamedTuple):
-    """Each neighbour's f under the sites."""
+    """The marginal of each neighbour's f, given the sites."""
 
     centred: Matrix  # μ - m
     variance: Matrix
@@ -68,7 +69,7 @@ class Marginals(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """What the sites should be under the marginals, and how far to go at most."""
+    """The targets of the sites under the marginals, and the largest step towards them."""
 
     slope: Matrix
     precision: Matrix
@@ -81,7 +82,7 @@ def marginals(prior: Covariances, precision: Matrix, linear: Matrix) -> Marginal
     factor = factorised(K, precision)
     V = solve_triangular(factor, root[:, :, None] * K, lower=True)
     covariance = K - jnp.einsum("qki,qkj->qij", V, V)
-    # Above zero in exact arithmetic; only rounding at a well-known row can pass below.
+    # Positive in exact arithmetic; rounding can make it negative where f is well known.
     variance = jnp.maximum(jnp.diagonal(covariance, axis1=1, axis2=2), _least(K))
     half = times(V, linear)[..., None]
     slope = linear - root * solve_triangular(factor, half, lower=True, trans=1)[..., 0]
@@ -91,11 +92,11 @@ def marginals(prior: Covariances, precision: Matrix, linear: Matrix) -> Marginal
 def settle(
     prior: Covariances, targets: Callable[[Marginals, Matrix], Targets], tolerance: float
 ) -> tuple[Marginals, Matrix]:
-    """Go to the targets again and again until no site would move; (marginals, precisions).
+    """Move the sites to their targets until they have converged; returns (marginals, precisions).
 
-    As in inference/ep.py a neighbourhood that comes no closer takes shorter steps. What is left is
-    measured as a share of each marginal: by how much its mean would move, in standard deviations,
-    and its variance.
+    As in inference/ep.py a neighbourhood without progress takes shorter steps. The remaining
+    change is measured relative to each marginal: that of its mean in standard deviations, and that
+    of its variance.
     """
 
     class FixedPointState(NamedTuple):
@@ -132,7 +133,7 @@ def settle(
 
 
 def by_row(function: Callable[..., Any], y: Array, *latent: Array) -> Any:
-    """A likelihood's function of y and of one latent function, on arrays of any shape."""
+    """Apply a likelihood's function of y and one latent function to arrays of any shape."""
     flat = function(y.ravel(), *(array.reshape(1, -1) for array in latent))
     return jax.tree.map(lambda column: column.reshape(y.shape), flat)
 

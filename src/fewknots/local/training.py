@@ -1,11 +1,11 @@
-r"""Learning a local model: each row of a batch is predicted from its neighbours without itself.
+r"""Training of a local model: each row of a batch is predicted from its neighbours, without itself.
 
 The objective is the leave-one-out log predictive probability, Σ_n w_n log p(y_n | the K rows
-nearest to row n, but not n), which needs no evidence and no bound: it is the score the model will
-be judged by. Batches of rows are drawn at random, their neighbours found in the metric of the
-present lengthscales, and Adam moves the logarithms of the kernel's parameters and the mean. The
-first steps are long and know little: their neighbours come from a part of the rows, among which a
-search is quick to build anew.
+nearest to row n, without n). This is the score for predictions, so no evidence or bound is needed.
+Batches of rows are drawn at random, their neighbours are found in the metric of the current
+lengthscales, and Adam moves the logarithms of the kernel's parameters and the mean. The first
+steps are long and rough, so they use neighbours from a part of the rows, for which a search can be
+rebuilt quickly.
 
 The loop around the steps is training/loop.py.
 """
@@ -41,16 +41,16 @@ from .model import LocalModel, LogPredictive, latent, score
 from .neighbours import Metric, MovingSearch, without
 from .posterior import LocalPosterior, block_size, label_dtype
 
-_RATE = 0.1  # of Adam, at first; then a cosine to zero
-_FIRST_STEPS, _FIRST_ROWS = 40, 2**16  # while the metric moves fast, neighbours among so many rows
-_CHUNK = 10  # steps between two reports
-_MOST_EVIDENCE_ROWS = 4096  # whose leave-one-out probabilities are summed at the end
-_SMALLEST_LOG, _LARGEST_LOG = -12.0, 12.0  # of a kernel's parameter
-_SHARPNESS_SPREAD = 0.25  # of its logarithm before anything is seen: few rows flatter it
+_RATE = 0.1  # first rate of Adam, followed by a cosine to zero
+_FIRST_STEPS, _FIRST_ROWS = 40, 2**16  # first steps, which search fewer rows
+_CHUNK = 10  # steps between two progress reports
+_MOST_EVIDENCE_ROWS = 4096  # most rows of the final leave-one-out sum
+_SMALLEST_LOG, _LARGEST_LOG = -12.0, 12.0  # logarithms of kernel parameters
+_SHARPNESS_SPREAD = 0.25  # spread of its logarithm in the prior: few rows would make it too large
 
 
 class LocalRun(NamedTuple):
-    """All that a local fit is given."""
+    """Everything that a local fit needs."""
 
     rows: Rows
     start: LocalModel
@@ -61,26 +61,26 @@ class LocalRun(NamedTuple):
     seed: int
     tol: float
     learn: bool  # kernel, mean and sharpness
-    constraints: Constraints | None = None  # on the kernel's parameters
+    constraints: Constraints | None = None  # constraints on the kernel's parameters
     held_out: Rows | None = None
     checkpoints: Checkpoints | None = None
     resumed: Saved | None = None
-    n_slots: int = 1  # of a neighbourhood with several latent functions (coupled.py)
-    n_to_learn: int | None = None  # neighbours while learning, if not as many
-    learn_likelihood: bool = True  # its own parameters, if it has any
+    n_slots: int = 1  # slots of a neighbourhood with several latent functions (coupled.py)
+    n_to_learn: int | None = None  # number of neighbours in training, if different
+    learn_likelihood: bool = True  # the likelihood's own parameters, if it has any
 
 
 class _State(NamedTuple):
-    """What training moves: the model, all but its mean as logarithms, and Adam's averages."""
+    """The state of training: the model (all but its mean as logarithms) and Adam's averages."""
 
     free: LocalModel
-    likelihood: Likelihood  # its own parameters, as logarithms
+    likelihood: Likelihood  # the likelihood's own parameters, as logarithms
     adam: adam.Averages
 
 
 def fit_local(run: LocalRun, report: Reporter) -> Fitted:
-    """From a start, or from a checkpoint, to the end of the plan."""
-    # coupled.py has the formulas of this softmax, and not those of a class derived from it
+    """Train from a start or a checkpoint to the end of the plan."""
+    # coupled.py has the formulas of exactly this softmax, not of a subclass
     coupled = Local(run.rule).several_latent and type(run.likelihood) is Softmax
     check_latent(Local.name, coupled, run.likelihood)
     strategy = _Neighbourhoods(run, report)
@@ -90,7 +90,7 @@ def fit_local(run: LocalRun, report: Reporter) -> Fitted:
 class _Neighbourhoods:
     """A few steps of Adam (a `Strategy`)."""
 
-    patience = 6  # chunks that must be no better than as many before
+    patience = 6  # number of chunks to compare with as many before
     advice = "standardize=True or dtype='float64'"
     search: MovingSearch
 
@@ -107,7 +107,7 @@ class _Neighbourhoods:
 
     def begin(self, now: RunState, saved: Saved | None) -> _State:
         kernel, mean, sharpness = self.run.start
-        if self.constraints is not None:  # a warm start may begin outside of them
+        if self.constraints is not None:  # a warm start may be outside of the ranges
             kernel = within(kernel, self.constraints)
         free = LocalModel(jax.tree.map(np.log, kernel), mean, np.log(sharpness))
         own = jax.tree.map(np.log, self.run.likelihood)
@@ -152,7 +152,7 @@ class _Neighbourhoods:
         return state, measure
 
     def _step(self, state: _State, now: RunState, share: float) -> tuple[_State, float]:
-        """One batch; the mean log probability of its rows."""
+        """One step on a batch; returns the mean log probability of its rows."""
         run, n_rows = self.run, self.n_rows
         if now.done >= _FIRST_STEPS:
             self._look_everywhere(state)
@@ -171,7 +171,7 @@ class _Neighbourhoods:
     def _around(
         self, state: _State, numbers: Int[np.ndarray, " Q"], k: int
     ) -> Int[np.ndarray, "Q K"]:
-        """The neighbours of rows, without themselves."""
+        """The neighbours of rows, without the rows themselves."""
         queries = self.run.rows.X[numbers]
         return without(numbers, self.search.nearest(queries, k + 1, self._metric(state)))
 
@@ -179,7 +179,7 @@ class _Neighbourhoods:
         return Metric(self._model(state).kernel, self.run.rows.X.shape[1])
 
     def _metric_of_search(self, state: _State, saved: Saved) -> Metric:
-        """In which the search stood; `state` says how its kernel is made up."""
+        """The metric of the search; `state` has the structure of its kernel."""
         metric = self._metric(state)
         if metric.is_warped:
             kernel = unflattened("search.kernel", metric.kernel, saved.arrays)
@@ -203,7 +203,7 @@ class _Neighbourhoods:
     # --- scores -------------------------------------------------------------------------------
 
     def _held_out_nlp(self, state: _State, held_out: Rows) -> float:
-        """Of the held-out rows, predicted from all others."""
+        """NLP of the held-out rows, predicted from all others."""
         k = min(self.run.n_neighbors, self.n_rows)
         near = self.search.nearest(held_out.X, k, self._metric(state))
         log_prob = self._log_prob(state, held_out, near)
@@ -235,7 +235,7 @@ class _Neighbourhoods:
     # --- the end ------------------------------------------------------------------------------
 
     def fitted(self, state: _State, bound: float | None) -> Fitted:
-        """With the evidence of the last steps, if there is no time for another."""
+        """The result, with the evidence of the last steps if there is no time to compute it."""
         if bound is not None and self.report.is_asked_to_stop():
             return self.so_far(state, bound)
         with one_lapack_thread():
@@ -246,7 +246,7 @@ class _Neighbourhoods:
                     bound = self._evidence(state)
             except StoppedEarly:
                 if bound is None:
-                    raise KeyboardInterrupt from None  # there is nothing to keep
+                    raise KeyboardInterrupt from None  # nothing to save
             return self.so_far(state, bound)
 
     def so_far(self, state: _State, bound: float) -> Fitted:
@@ -286,7 +286,7 @@ def _moved(
 ) -> tuple[_State, Any]:
     """One step of Adam, and the batch's mean log probability.
 
-    learned : whether the model is, and whether the likelihood's own parameters are.
+    learned : whether the model is learned, and whether the likelihood's own parameters are.
     """
     queries = Rows(*(column[batch] for column in rows))
     model, pullback = jax.vjp(lambda free: _decoded(free, constraints), state.free)

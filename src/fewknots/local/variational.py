@@ -1,7 +1,7 @@
 r"""The KL method in every neighbourhood: the Gaussian closest to the posterior (full_kl.py).
 
-The target of each site is its row's expected slope and curvature; the precisions go there at the
-damped pace that inference/natural_gradient.py derives, 1 / (1 + row sum of (Σ∘Σ) diag ∂β/∂σ²).
+The target of each site is its row's expected slope and curvature; the precisions take steps damped
+as derived in inference/natural_gradient.py, by 1 / (1 + row sum of (Σ∘Σ) diag ∂β/∂σ²).
 """
 
 from typing import Any
@@ -45,7 +45,7 @@ def variational(
 
 
 def _third_derivative(likelihood: Likelihood, labels: Labelled, mean, variance) -> Matrix:
-    """E[(log p)'''] = -∂β/∂μ, of each row times its weight."""
+    """E[(log p)'''] = -∂β/∂μ for each row, times its weight."""
 
     def curvature(mean):
         return by_row(likelihood.expectations, labels.y, mean, variance).curvature

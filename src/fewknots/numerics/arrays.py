@@ -1,4 +1,4 @@
-"""For functions that take arrays from NumPy and from JAX alike."""
+"""Support for functions that take both NumPy and JAX arrays."""
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -7,15 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 
 if TYPE_CHECKING:
-    AnyArray: TypeAlias = Any  # there is no type for what NumPy and JAX arrays have in common
+    AnyArray: TypeAlias = Any  # NumPy and JAX arrays have no common type
 else:
     AnyArray = jax.Array | np.ndarray
 
 
 def array_module(*arrays: Any) -> Any:
-    """NumPy for its own arrays, else jax.numpy.
+    """The module for this array: NumPy for a NumPy array, else jax.numpy.
 
-    What is computed once, before a fit, is a few numbers. JAX would compile a program for each
-    operation: ten milliseconds for an addition.
+    A few numbers are computed once, before a fit. JAX would compile a program for each operation:
+    ten milliseconds for an addition.
     """
     return jnp if any(isinstance(array, jax.Array) for array in arrays) else np

@@ -1,25 +1,25 @@
 r"""The expected softmax of correlated Gaussians, f ~ N(m, Σ): an exact integral, and a correction.
 
-A softmax does not change if the same is added to all f_c. So Σ may be replaced by any
+A softmax does not change if the same number is added to all f_c. So Σ may be replaced by any
 
     Σ - a 1ᵀ - 1 aᵀ,
 
-and a is chosen such that little is left off the diagonal (least squares). For two classes nothing
-is left, for three only where a variance would be negative. With what is on the diagonal, v, the
-expectation is exact (gumbel.py). What is left is made up for by the same nodes under both:
+and a is chosen so that the off-diagonal part is small (least squares). For two classes it is zero,
+for three too, unless a variance would be negative. For the diagonal part, v, the expectation is
+exact (gumbel.py). The off-diagonal part is corrected for with the same nodes under both:
 
     E[softmax_c] ≈ exact_c(m, v) · (1/S + mean of softmax_c under Σ) / (1/S + the same under v)
 
-with S nodes z ~ N(0, I) that fill the space evenly (a Kronecker sequence; no random numbers) and
-f = m + R z, Σ = R Rᵀ. Both means have nearly the same error, which cancels; probabilities far
-below 1/S, which nodes do not see, keep the exact integral's.
+with S evenly spread nodes z ~ N(0, I) (a Kronecker sequence; no random numbers) and f = m + R z,
+Σ = R Rᵀ. Both means have nearly the same error, which cancels. Probabilities far below 1/S, which
+nodes cannot resolve, are those of the exact integral.
 
-Against brute force (half a million nodes), at posteriors of Laplace's method: iris, 3 classes,
-prior variance 140, off by at most 1e-4; segment, 7 classes, variance 590, by at most 0.008 and by
-0.001 on average. Marginal variances alone are off by up to 0.3 in both.
+Errors against brute force (half a million nodes), at posteriors of Laplace's method: iris, 3
+classes, prior variance 140, at most 1e-4; segment, 7 classes, variance 590, at most 0.008 and
+0.001 on average. With marginal variances alone the error is up to 0.3 in both.
 
-The expected entropy of the softmax does not change with a either, and gets the same correction, as
-a difference.
+The expected entropy of the softmax does not depend on a either, and is corrected in the same way,
+by a difference.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def log_coupled_softmax_mean(
     variance = nearly_independent(covariance)
     log_p = log_softmax_mean(mean, variance)
     if len(mean) == 2:
-        return log_p  # nothing was left
+        return log_p  # the off-diagonal part is zero
     coupled, alone = _averages(lambda f: softmax(f, axis=2), mean, covariance, variance)
     change = jnp.log(1.0 / _NODES + coupled) - jnp.log(1.0 / _NODES + alone)
     log_p = log_p + change
@@ -77,8 +77,8 @@ def _averages(
     covariance: Float[Array, "C C N"],
     variance: Float[Array, "C N"],
 ) -> tuple[Array, Array]:
-    """Of a function of f, 2×S×C×N, over nodes, under Σ and under the variances alone."""
-    # In the order of the means, largest first: how classes are numbered makes no difference.
+    """Averages over nodes of a function of f (2×S×C×N), under Σ and under the variances alone."""
+    # In the order of the means, largest first, so that the numbering of classes has no effect.
     order = jnp.argsort(-mean, axis=0)
     ordered = jnp.take_along_axis(mean, order, axis=0)
     independent = jnp.eye(len(mean), dtype=mean.dtype)[..., None] * variance
@@ -98,11 +98,13 @@ def _averages(
 
 
 def nearly_independent(covariance: Float[Array, "C C N"]) -> Float[Array, "C N"]:
-    """The diagonal of Σ - a 1ᵀ - 1 aᵀ, with the least squares outside it and none below zero."""
+    """The diagonal of Σ - a 1ᵀ - 1 aᵀ, with the smallest off-diagonal squares and no negative
+    value.
+    """
     own = jnp.diagonal(covariance).T
     others = jnp.sum(covariance, axis=1) - own
     n_classes = len(own)
-    if n_classes == 2:  # one number counts, the variance of the difference
+    if n_classes == 2:  # only the variance of the difference matters
         return jnp.broadcast_to(not_below_zero(0.5 * jnp.sum(own - others, axis=0)), own.shape)
     common = jnp.sum(others, axis=0) / (2.0 * (n_classes - 1))  # Σ_c a_c
     a = (others - common) / (n_classes - 2)
@@ -112,10 +114,11 @@ def nearly_independent(covariance: Float[Array, "C C N"]) -> Float[Array, "C N"]
 def _root_of_differences(
     covariance: Float[Array, "C C N"], order: Int[Array, "C N"]
 ) -> Float[Array, "C C N"]:
-    """Cholesky's factor of the covariance of the f_c less their average, its columns first.
+    """Cholesky factor of the covariance of the f_c minus their average; its columns are the first
+    axis.
 
-    Column by column for all rows at once: on a CPU two batches of LAPACK's factors, or roots, that
-    are computed at the same time can wait for each other forever (linalg.py).
+    Column by column for all rows at once: on a CPU, two batches of LAPACK calls at the same time
+    can deadlock (linalg.py).
     """
     centred = covariance - jnp.mean(covariance, axis=0)
     centred = centred - jnp.mean(centred, axis=1, keepdims=True)

@@ -6,30 +6,31 @@ So, with the distribution function of one of them and its derivatives,
 
     F_c(s) = E[exp(-z)],   F_c' = E[z exp(-z)],   F_c'' = E[(z² - z) exp(-z)], ...,   z = e^{f_c-s},
 
-everything that is asked of a softmax is an integral over one number s, at a cost of O(C):
+all expectations of a softmax are integrals over one number s, at a cost of O(C):
 
     E[log Σ_c e^{f_c}]         = m_c + ∫ F_c (1 - Π_{j≠c} F_j) ds      for any c,            (1)
     E[softmax_c]               = ∫ F_c' Π_{j≠c} F_j ds,                                      (2)
     E[softmax_c (1-softmax_c)] = -∫ F_c'' Π_{j≠c} F_j ds.                                    (3)
 
-A derivative for m_c turns F_c into -F_c', one for v_c into ½ F_c'' (the heat equation).
+The derivative with respect to m_c turns F_c into -F_c', that with respect to v_c into ½ F_c'' (the
+heat equation).
 
-**The integral over s** is a sum at equal steps (the trapezoid rule). For functions as smooth as
-these its error falls exponentially with the step; how smooth they are follows from the smallest of
-the variances. It starts where one F_j is still zero and ends where all have their last decay,
-e^{-s}, whose remaining terms are a geometric series.
+**The integral over s** is a sum at equal steps (the trapezoid rule). For such smooth functions its
+error falls exponentially with the step; the smallest variance determines how smooth they are. It
+starts where one F_j is still zero and ends where all functions decay like e^{-s}, and the
+remaining terms are a geometric series.
 
 **F itself** is an integral over one Gaussian, again a sum at equal steps, in one of two ways:
 
-    narrow (σ ≤ 1): f = m + σε, at equal steps in ε; the Gaussian weights are always the same,
-    wide:           f = s + x, at fixed x; z = e^x is always the same, and F and its derivatives
-                    are products of the N(s + x|m, v) with one small matrix.
+    narrow (σ ≤ 1): f = m + σε, at equal steps in ε; the Gaussian weights are fixed,
+    wide:           f = s + x, at fixed x; z = e^x is fixed, and F and its derivatives
+                        are products of the N(s + x|m, v) with one small matrix.
 
-Both add up positive numbers. Far above the mean F' is computed from (`tails`)
+Both are sums of positive numbers. Far above the mean F' is computed from (`tails`)
 
     F'(s; m, v) = e^{m + v/2 - s} F(s; m + v, v),                                            (4)
 
-and logarithms are taken at once: a probability of e^{-100} has all its digits.
+directly as logarithms, so that a probability of e^{-100} is accurate, too.
 
 The numbers of nodes below give 1e-9 in float64 and 1e-5 in float32, for variances from 0 to 1000
 and means as far apart as 100 (tests/numerics/test_gumbel.py: against adaptive quadrature).
@@ -55,7 +56,7 @@ _NOISE_BELOW = 3.5  # e^{-e^{3.5}} = 4e-15
 
 
 class _Rule(NamedTuple):
-    """How finely to integrate, for one dtype.
+    """The steps and limits of the integrals, for one dtype.
 
     step, step_per_sd : the step in s is step + step_per_sd · (smallest standard deviation)
     above, far : the last s lies `above` standard deviations over a mean, and `far` more
@@ -96,21 +97,21 @@ _RULES = {
 _ROWS_AT_ONCE = {"cpu": 128, "gpu": 2**30}
 _NUMBERS_AT_ONCE = {"cpu": 2**12, "gpu": 2**19}
 _MOST_STEPS_AT_ONCE = 16
-_MOST_STEPS = 2000  # variances far above 1000, which a search may try out, are not worth more
+_MOST_STEPS = 2000  # fewer for variances far above 1000, which only occur during a search
 _UNROLLED = 8
 
 
 class SoftmaxMoments(NamedTuple):
-    """Of independent f_c ~ N(m_c, v_c)."""
+    """Expectations for independent f_c ~ N(m_c, v_c)."""
 
     log_sum: Float[Array, " N"]  # E[log Σ exp f]
     mean: Float[Array, "C N"]  # E[softmax]
     spread: Float[Array, "C N"]  # E[softmax (1 - softmax)]
-    spread_change: Float[Array, "C N"]  # its derivative for v_c
+    spread_change: Float[Array, "C N"]  # its derivative with respect to v_c
 
 
 class TiltedSoftmax(NamedTuple):
-    """log E[softmax_y] and its first and second derivatives for each m_c."""
+    """log E[softmax_y] and its first and second derivatives with respect to each m_c."""
 
     log_prob: Float[Array, " N"]
     slope: Float[Array, "C N"]
@@ -164,7 +165,7 @@ def log_softmax_mean(
 
     nothing = jnp.full_like(mean, -jnp.inf)
     log_mean = _summed(add, nothing, None, mean, variance, tails=True)
-    return log_mean - logsumexp(log_mean, axis=0)  # which is 0 but for the rule's own error
+    return log_mean - logsumexp(log_mean, axis=0)  # 0 up to quadrature error
 
 
 def tilted_softmax(
@@ -172,8 +173,9 @@ def tilted_softmax(
 ) -> TiltedSoftmax:
     """Log E[softmax_y] and its derivatives; `member` is True where c = y.
 
-    Under the integral a derivative for m_y turns F_y' into -F_y'', one for another m_c turns F_c
-    into -F_c'. All are averages under the same weights F_y' Π F_j, so nothing underflows.
+    Under the integral the derivative with respect to m_y turns F_y' into -F_y'', that with respect
+    to another m_c turns F_c into -F_c'. All are averages under the same weights F_y' Π F_j, so
+    nothing underflows.
     """
 
     def add(member, totals, s, weight, noisy):
@@ -212,7 +214,7 @@ class _Noisy(NamedTuple):
 
 
 def _log_largest(noisy: _Noisy) -> Float[Array, "S C N"]:
-    """Log F_c' Π_{j≠c} F_j: how likely the largest is number c, and is s."""
+    """Log F_c' Π_{j≠c} F_j: log density that the largest is number c and has the value s."""
     log_all = jnp.sum(noisy.log_below, axis=1, keepdims=True)
     return noisy.log_density + (log_all - noisy.log_below)
 
@@ -227,8 +229,8 @@ def _summed(
 ) -> Any:
     """The integral over s: `add(given, totals, s, weights, noisy)` from `start` on.
 
-    The rows, the last axis of all arrays, are taken some at a time: each part needs only as many
-    steps as its own rows do.
+    Rows, the last axis of all arrays, are processed in parts: each part takes only as many steps
+    as its own rows need.
     """
     size = for_platform(_ROWS_AT_ONCE)
 
@@ -247,7 +249,7 @@ def _summed_at_once(add, tails, start, given, mean, variance) -> Any:
     last = jnp.max(mean + rule.above * sd, axis=0) + rule.far
     span = last - first
     step = jnp.maximum(step, span / _MOST_STEPS)
-    count = jnp.where(span < jnp.inf, jnp.ceil(span / step), 0.0)  # no steps where nothing is known
+    count = jnp.where(span < jnp.inf, jnp.ceil(span / step), 0.0)  # no steps for NaN
     rest = 1.0 / -jnp.expm1(-step)  # 1 + e^{-step} + e^{-2 step} + ...
     at_once = max(1, min(for_platform(_NUMBERS_AT_ONCE) // mean.size, _MOST_STEPS_AT_ONCE))
     distribution = _distribution(sd, rule, tails)
@@ -280,7 +282,7 @@ def _distribution(
         return _Noisy(*(jnp.where(is_wide, w, n) for w, n in pairs))
 
     def of(ahead: Float[Array, "S C N"]) -> _Noisy:
-        # one after the other: the second is given what the first found
+        # one after the other: the second gets the result of the first
         found = lax.cond(some_narrow, narrow, none, ahead)
         return lax.cond(some_wide, with_wide, lambda _, found: found, ahead, found)
 
@@ -288,9 +290,9 @@ def _distribution(
 
 
 def _narrow(sd: Float[Array, "C N"], rule: _Rule) -> Callable[[Float[Array, "S C N"]], _Noisy]:
-    """By equal steps in ε: z runs through a geometric series, one product a node.
+    """By equal steps in ε: z runs through a geometric series, with one product per node.
 
-    Few nodes are enough where σ is small.
+    For small σ few nodes are enough.
     """
     share = jnp.clip(jnp.max(jnp.where(sd < 1.0, sd, 1.0)), 0.45, 1.0)  # NaN counts as 1
     loops = jnp.ceil(share * rule.narrow / _UNROLLED).astype(int)
@@ -377,8 +379,8 @@ def _fixed_nodes(rule: _Rule) -> tuple[Float[np.ndarray, " J"], Float[np.ndarray
 
 
 def _relative(below: Array, log_factor: Array, density: list[Array]) -> _Noisy:
-    """From F, and from F' to F'''' less a common factor."""
-    least = float(jnp.finfo(below.dtype).tiny)  # less adds nothing to any integral
+    """From F, and from F' to F'''' without a common factor."""
+    least = float(jnp.finfo(below.dtype).tiny)  # smaller values add nothing to any integral
     size = jnp.maximum(density[0], least)
     log_below = jnp.log(jnp.maximum(below, least))
     return _Noisy(log_below, log_factor + jnp.log(size), *(part / size for part in density[1:]))

@@ -1,13 +1,14 @@
-r"""Which of several independent Gaussians is the largest, and what they are if one of them is.
+r"""The probability that one of several independent Gaussians is the largest, and their moments
+given that.
 
-Of g_c ~ N(m_c, w_c), number c is the largest if all others are below it. With s for its value,
-x_j = (s - m_j)/√w_j and N_c its density, everything is an integral over one number (Girolami &
+Among g_c ~ N(m_c, w_c), number c is the largest if all others are below it. With s for its value,
+x_j = (s - m_j)/√w_j and N_c its density, all results are integrals over one number (Girolami &
 Rogers 2006), at a cost of O(C):
 
     Z_c = P(g_c is the largest) = ∫ N_c(s) Π_{j≠c} Φ(x_j) ds.                                (1)
 
-**The moments.** Let w_c = 1 and number y be the largest: the g are cut off outside a cone. Given
-g_y = s they are independent, each g_j cut off above s, with h = φ/Φ at x_j, so that
+**The moments.** Let w_c = 1 and number y be the largest: the distribution of g is truncated to a
+cone. Given g_y = s they are independent, each g_j truncated to values below s. With h = φ/Φ at x_j,
 
     E[g_j | s] = m_j - h,    Var[g_j | s] = 1 - h (x_j + h),    E[g_y | s] = s, Var[g_y | s] = 0.
 
@@ -15,7 +16,8 @@ Averages of these over s, whose density is the integrand of (1) over Z_y, are
 
     E[g] = m + ∇ log Z_y,    Cov[g] = V = Cov_s(E[g|s]) + diag E_s(Var[g|s]) = I + ∇∇ᵀ log Z_y. (2)
 
-Only differences matter, so ∇ log Z_y adds up to zero and V 1 = 1; a cone is convex, so V ≤ I.
+Z_y depends only on differences, so ∇ log Z_y adds up to zero and V 1 = 1; a cone is convex, so V ≤
+I.
 
 **The sum over s** is at equal steps, whose error is exp(-2π²τ²/step²) for a Gaussian of standard
 deviation τ. The integrand's logarithm is concave, and falls off at least as fast as N_c; with the
@@ -23,11 +25,11 @@ slope h and curvature h (x + h) < 1 of log Φ, its curvature is at most
 
     1/τ² = Σ_j 1/w_j,
 
-and its top is not below m_c, nor below where two Gaussians alone would have it, and hardly above
-the largest of N_c and of √(2 log C) standard deviations over any other. Sums of positive numbers
-are kept as logarithms: a probability of e^{-1000} has all its digits.
+and its maximum is not below m_c, nor below that for two of the Gaussians alone, and hardly above
+the largest of m_c and of √(2 log C) standard deviations above any other mean. Sums of positive
+numbers are kept as logarithms, so that a probability of e^{-1000} is accurate, too.
 
-Right to 1e-9 in float64 and 1e-5 in float32 (tests/numerics/test_largest.py).
+Accurate to 1e-9 in float64 and 1e-5 in float32 (tests/numerics/test_largest.py).
 """
 
 import math
@@ -53,7 +55,7 @@ _ROWS_AT_ONCE = {"cpu": 128, "gpu": 2**30}
 
 
 class InCone(NamedTuple):
-    """Of g_c ~ N(m_c, 1), if number y is the largest."""
+    """Moments of g_c ~ N(m_c, 1), given that number y is the largest."""
 
     log_prob: Float[Array, " N"]  # log Z_y
     shift: Float[Array, "C N"]  # E[g] - m
@@ -126,8 +128,8 @@ def _in_cone(member: Bool[Array, "C N"], mean: Float[Array, "C N"]) -> InCone:
 def _reached(
     mean: Float[Array, "C N"], sd: Float[Array, "C N"]
 ) -> tuple[Float[Array, "C N"], Float[Array, "C N"]]:
-    """Between which s the integrand of (1) lies, for each c."""
-    # Two alone: g_c given that it equals g_j, on average; of all j the one that lifts it most.
+    """The range of s with the integrand of (1), for each c."""
+    # For two alone: the mean of g_c given g_c = g_j; the largest of these over all j.
     variance = jnp.square(sd)
     share = variance[:, None] / (variance[:, None] + variance)
     lifted = jnp.max(mean[:, None] + share * (mean - mean[:, None]), axis=1)
@@ -151,12 +153,12 @@ class _Nodes(NamedTuple):
         step = _STEP[sd.dtype] / jnp.sqrt(jnp.sum(1.0 / jnp.square(sd), axis=0))
         span = last - first
         step = jnp.maximum(step, span / _MOST_STEPS)
-        # no steps where nothing is known
+        # no steps for NaN
         count = jnp.where((span < jnp.inf) & (step > 0.0), jnp.ceil(span / step), 0.0)
         return cls(first, step, count, (jnp.max(count).astype(int) // _STEPS_AT_ONCE) + 1)
 
     def at(self, i: Array) -> tuple[Float[Array, "S N"], Float[Array, "S N"]]:
-        """Some values of s, and the logarithms of their weights."""
+        """A few values of s, and the logarithms of their weights."""
         number = (i * _STEPS_AT_ONCE + jnp.arange(_STEPS_AT_ONCE)).astype(self.step.dtype)[:, None]
         used = number <= self.steps
         return self.first + number * self.step, jnp.where(used, jnp.log(self.step), -jnp.inf)

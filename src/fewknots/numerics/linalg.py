@@ -110,10 +110,11 @@ def times(
 
 
 def one_by_one(function: Callable[[Any], Any], tree: Any) -> Any:
-    """What `function` makes of each entry along the first axis of all leaves, stacked again.
+    """Apply `function` to each entry along the first axis of all leaves, and stack the results.
 
-    For what must not become a batch: solves (see `one_batch_of_solves`), and large arrays with one
-    entry alone, which costs no loop: on a CPU XLA computes a batch of one up to 40 % slower.
+    For operations that must not become a batch: solves (see `one_batch_of_solves`), and large
+    arrays with a single entry, which then need no loop: on a CPU XLA computes a batch of one up to
+    40 % slower.
     """
     if len(jax.tree.leaves(tree)[0]) > 1:
         return lax.map(function, tree)
@@ -124,7 +125,7 @@ def one_by_one(function: Callable[[Any], Any], tree: Any) -> Any:
 def with_each(
     function: Callable[[Array, Any], Any], matrix: Float[Array, "*L N M"], tree: Any
 ) -> Any:
-    """`function(matrix, entry)` of each entry, as `one_by_one`; each may have its own matrix."""
+    """`function(matrix, entry)` for each entry, like `one_by_one`; each may have its own matrix."""
     if matrix.ndim == 2:
         return one_by_one(lambda entry: function(matrix, entry), tree)
     return one_by_one(lambda both: function(*both), (matrix, tree))
@@ -133,12 +134,12 @@ def with_each(
 def rows_times(
     values: Float[AnyArray, "L N"], matrix: Float[AnyArray, "*L N M"]
 ) -> Float[Array, "L M"]:
-    """Σ_n values_n matrix_n, for the one matrix or for each its own."""
+    """Σ_n values_n matrix_n, for one shared matrix or one for each."""
     return values @ matrix if matrix.ndim == 2 else times(matrix.mT, values)
 
 
 def sum_of_each(function: Callable[[Any], Array], tree: Any) -> Array:
-    """The sum of what `one_by_one` would stack."""
+    """The sum of the results of `one_by_one`."""
     if len(jax.tree.leaves(tree)[0]) > 1:
         first = jax.eval_shape(function, jax.tree.map(lambda leaf: leaf[0], tree))
         zero = jnp.zeros(first.shape, first.dtype)

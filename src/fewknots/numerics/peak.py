@@ -1,13 +1,14 @@
-r"""log E[eᵍ⁽ᶠ⁾], f ~ N(μ, σ²), of a concave g, which may be far narrower than the Gaussian.
+r"""log E[eᵍ⁽ᶠ⁾], f ~ N(μ, σ²), for concave g, where eᵍ may be much narrower than the Gaussian.
 
-A rule built on N(μ, σ²) would miss a peak between its nodes: the probability of a thousand calls
-is a function of f that is 0.03 wide. The sum h = g - ½ (f - μ)²/σ² is concave, too, so
+A quadrature rule for N(μ, σ²) would miss a peak between its nodes: the probability of a thousand
+calls, as a function of f, is only 0.03 wide. The sum h = g - ½ (f - μ)²/σ² is concave, too, so
 
-- its mode is found by bisection, for h' falls all the way;
-- on each side h falls by DROP within √(2 DROP) σ, and where is found by bisection;
-- between these two places a trapezoidal rule converges geometrically, as all of h is there.
+- its mode is found by bisection, since h' is decreasing;
+- on each side h falls by DROP within √(2 DROP) σ; the place is found by bisection;
+- between these two places a trapezoidal rule converges geometrically, since eʰ is negligible
+outside.
 
-With ⟨·⟩ the average under eʰ, the derivatives for μ are those of log Ẑ:
+With ⟨·⟩ the average under eʰ, the derivatives of log Ẑ with respect to μ are
 
     slope = ⟨g'⟩,     curvature = ⟨-g''⟩ - Var⟨g'⟩.
 """
@@ -62,7 +63,7 @@ def log_mean_of_peak(
         z = low + (i * CHUNK + jnp.arange(CHUNK, dtype=mean.dtype))[:, None] * step
         g, slope, curvature = concave(mean + sigma * z)
         weight = exp(g - 0.5 * jnp.square(z) - height)
-        off = slope - slope_there  # no digit is lost in the variance
+        off = slope - slope_there  # an accurate variance
         parts = (jnp.ones_like(weight), off, jnp.square(off), curvature)
         return tuple(
             total + jnp.sum(weight * part, axis=0)
@@ -77,7 +78,7 @@ def log_mean_of_peak(
 
 
 def _bisected(holds, end: Float[Array, " N"]) -> Float[Array, " N"]:
-    """Between 0 and `end`, where `holds`, true at first, ends to be."""
+    """Bisection: the place between 0 and `end` where `holds` changes from true to false."""
 
     def halved(_, bracket):
         low, high = bracket

@@ -33,7 +33,7 @@ _COPY = "_device_copy"
 def resolve_dtype(dtype: DTypeName, minibatches: bool = False) -> np.dtype:
     """The dtype to compute in unless the user chose: float64 for a full batch on a CPU.
 
-    On a GPU, and with minibatches, whose noise is far above its rounding, float32.
+    float32 on a GPU, and with minibatches, whose noise is much larger than its rounding errors.
     """
     if dtype is None:
         full = current_platform() == "cpu" and not minibatches
@@ -48,7 +48,7 @@ def resolve_dtype(dtype: DTypeName, minibatches: bool = False) -> np.dtype:
 
 
 def resolve_jitter(jitter: float | None, dtype: np.dtype) -> float:
-    """The user's, or what a Cholesky factorisation of a kernel matrix in this dtype needs."""
+    """The user's jitter, or the one that Cholesky factors of kernel matrices need in this dtype."""
     if jitter is not None:
         return float(jitter)
     return 1e-6 if dtype == np.float64 else 1e-4
@@ -56,10 +56,11 @@ def resolve_jitter(jitter: float | None, dtype: np.dtype) -> float:
 
 @contextmanager
 def computing_in(dtype: np.dtype) -> Iterator[None]:
-    """Within the block JAX has 64-bit types exactly when `dtype` is float64, and full products.
+    """Within the block JAX has 64-bit types if and only if `dtype` is float64, and products in
+    full precision.
 
-    "Full" because on a GPU JAX may otherwise round the factors of a float32 product to 10 bits,
-    which no Cholesky factor of a kernel matrix survives.
+    On a GPU JAX may otherwise round the factors of a float32 product to 10 bits, which is too
+    little for Cholesky factors of kernel matrices.
     """
     note_computation()
     with jax.enable_x64(dtype == np.float64), jax.default_matmul_precision("highest"):
@@ -67,17 +68,17 @@ def computing_in(dtype: np.dtype) -> Iterator[None]:
 
 
 def rough_products() -> AbstractContextManager[None]:
-    """Within the block, while a program is traced, products may be as rough as a device likes.
+    """Within the block, programs are traced with products in the device's fastest precision.
 
-    An H200 then rounds the factors of a float32 product to 10 bits and is 3.5 times as fast; a CPU
-    changes nothing. For what is averaged over many rows and only points the way.
+    An H200 then rounds the factors of a float32 product to 10 bits and is 3.5 times as fast; on a
+    CPU nothing changes. For averages over many rows that only affect the direction of a step.
     """
     return jax.default_matmul_precision("default")
 
 
 @contextmanager
 def on_device(name: str) -> Iterator[None]:
-    """Within the block JAX computes on the named kind of device; "auto": where it would anyway."""
+    """Within the block JAX computes on the named kind of device; "auto": on its default device."""
     note_computation()
     if name == "auto":
         yield
@@ -86,8 +87,8 @@ def on_device(name: str) -> Iterator[None]:
         device = jax.local_devices(backend=name)[0]
     except RuntimeError as error:
         raise ValueError(
-            f"device={name!r}, but JAX sees none. Install JAX with support for yours (for NVIDIA: "
-            "pip install 'jax[cuda13]'), or use device='auto'."
+            f"device={name!r}, but JAX finds no such device. Install JAX with support for yours "
+            "(for NVIDIA: pip install 'jax[cuda13]'), or use device='auto'."
         ) from error
     with jax.default_device(device):
         yield
@@ -99,18 +100,20 @@ def chosen_device() -> Any:
 
 
 def current_platform() -> str:
-    """What computations run on at this point: "cpu", "gpu", ..."""
+    """The platform of computations at this point: "cpu", "gpu", ..."""
     chosen = chosen_device()
     return jax.default_backend() if chosen is None else chosen.platform
 
 
 def for_platform(values: Mapping[str, Number]) -> Number:
-    """Of a value for "cpu" and one for "gpu" and its like, the one that suits the platform."""
+    """The value for the current platform, from those for "cpu" and for "gpu" (and other
+    accelerators).
+    """
     return values["cpu" if current_platform() == "cpu" else "gpu"]
 
 
-# XLA tries out dozens of programs for each product before it runs one on a GPU: 50 s for a fit that
-# takes 5. The vendor's library, which needs no trying out, is also the faster one here.
+# XLA tries dozens of programs for each product before it runs one on a GPU: 50 s for a fit that
+#  takes 5. The vendor's library needs no trials, and is also faster here.
 # On a CPU it has two ways to write fused loops. The older one compiles in half the time, and its
 # loops are as fast here.
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -120,7 +123,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
-    """`jax.jit`, with options that let it start soon, compiling in a way that Ctrl-C can end."""
+    """`jax.jit` with options for short compile times; Ctrl-C can interrupt the compilation."""
 
     @cache
     def program_for(platform: str, **more: Any) -> Any:
@@ -145,7 +148,7 @@ def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., An
     static = {static} if isinstance(static, int) else set(static)
 
     def call_kept(*values: Any) -> Any:
-        """The same by a program that may come from the folder of an earlier process."""
+        """The same, with a program that may have been saved by an earlier process."""
         dynamic = tuple(value for i, value in enumerate(values) if i not in static)
         fixed = tuple((type(values[i]), values[i]) for i in sorted(static))
         signature = fixed, _signature(dynamic), _weakly_typed(dynamic)
@@ -170,12 +173,12 @@ def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., An
 
 
 def _weakly_typed(values: tuple[Any, ...]) -> tuple[bool, ...]:
-    """For each leaf whether it is a number without a type of its own, which adapts to others."""
+    """For each leaf, whether it is a Python number, whose type adapts to others (weakly typed)."""
     return tuple(bool(getattr(leaf, "weak_type", False)) for leaf in jax.tree.leaves(values))
 
 
 def _signature(values: tuple[Any, ...]) -> Any:
-    """What a program is compiled for: a new one is worth a thread."""
+    """The signature that a program is compiled for; a new one is compiled in a thread."""
 
     def of_leaf(leaf: Any) -> Any:
         if hasattr(leaf, "dtype"):
@@ -187,13 +190,15 @@ def _signature(values: tuple[Any, ...]) -> Any:
 
 
 def _settings() -> tuple[Any, ...]:
-    """Of this thread; each thread has its own."""
+    """The settings of this thread; each thread has its own."""
     config: Any = jax.config
     return config.jax_enable_x64, config.jax_default_matmul_precision, chosen_device()
 
 
 def _compile(program: Any, values: tuple[Any, ...], settings: tuple[Any, ...]) -> None:
-    """As the thread whose settings these are would; JAX then finds the program there."""
+    """Compile with these settings of another thread, which then finds the program in JAX's
+    cache.
+    """
     with _set_to(settings):
         program.lower(*values).compile()
 
@@ -211,7 +216,7 @@ def _set_to(settings: tuple[Any, ...]) -> Iterator[None]:
 
 @cache
 def _known_options(platform: str) -> dict[str, Any]:
-    """Those of the options that this version of XLA has: they are not part of its interface."""
+    """The options that this version of XLA has; they are not part of its public interface."""
 
     def is_known(name: str, value: Any) -> bool:
         try:
@@ -225,7 +230,7 @@ def _known_options(platform: str) -> dict[str, Any]:
 
 @cache
 def _blas_libraries() -> ThreadpoolController:
-    """Found once: to look for them takes milliseconds, more than a prediction of few rows."""
+    """Found once: the search takes milliseconds, more than a prediction of few rows."""
     import scipy.linalg.cython_lapack  # noqa: F401  (XLA's LAPACK is SciPy's)
 
     return ThreadpoolController()
@@ -235,8 +240,8 @@ def _blas_libraries() -> ThreadpoolController:
 def one_lapack_thread() -> Iterator[None]:
     """Within the block LAPACK has one thread.
 
-    XLA calls it for each small factorisation, and its idle threads would go on turning on the
-    cores that XLA's own products need: on two cores a step then takes twice as long, or ten times.
+    XLA calls LAPACK for each small factorisation, and LAPACK's idle threads would keep the cores
+    busy that XLA's own products need: on two cores a step would take two to ten times as long.
     """
     with _blas_libraries().limit(limits=1, user_api="blas"):
         yield
@@ -253,7 +258,7 @@ class KeepsDeviceCopy:
         device = chosen_device()
         kept = self.__dict__.get(_COPY)
         if kept is None or kept[0] != device:
-            # Two threads may both come here: each makes a whole copy, and one copy is kept.
+            # If two threads come here, each makes a complete copy, and one copy is kept.
             kept = device, jax.device_put(arrays())
             self.__dict__[_COPY] = kept  # works for frozen dataclasses too
         return kept[1]

@@ -1,23 +1,23 @@
-"""Compiled programs that outlive their process: off, unless FEWKNOTS_PROGRAMS says where.
+"""A cache of compiled programs for later processes: off unless FEWKNOTS_PROGRAMS is set.
 
     FEWKNOTS_PROGRAMS=on        the user's folder for caches, ~/.cache/fewknots/programs
-    FEWKNOTS_PROGRAMS=FOLDER    another folder (program_folder.py says which are not used)
+    FEWKNOTS_PROGRAMS=FOLDER    another folder (program_folder.py says which folders are refused)
 
-JAX has such a cache, too, but its folder is a setting of the whole process, and so would serve the
-user's other programs. Here a program is looked up by all that it was compiled from:
+JAX has such a cache, too, but its folder is a setting of the whole process, which would affect the
+user's other programs. Here a program is looked up by everything that it was compiled from:
 
     its text           StableHLO with every constant, as JAX hands it to XLA
     its arguments      shapes and types of all, also of those that it does not use
-    its structure      which pytrees go in and come out, with the classes of their nodes
+    its structure      the pytrees of arguments and results, with the classes of their nodes
     the settings       all of JAX's, and XLA's options
     the environment    processor, host, number of cores, builds of Python, JAX and jaxlib, variables
                        that XLA reads
 
-Two programs with the same text can differ: f(a, b) = a + 1 and f(a, b) = b + 1 have one text when
-JAX leaves out what a program does not use, and the second would get the wrong argument. So nothing
-is left out here (`keep_unused`).
+Two programs with the same text can differ: f(a, b) = a + 1 and f(a, b) = b + 1 have the same text
+if JAX removes unused arguments, and the second would get the wrong argument. So unused arguments
+are kept here (`keep_unused`).
 
-Tracing and lowering are done as ever, for only they say what the program is; XLA's part is saved.
+Tracing and lowering are always done, since they determine the program; only XLA's part is saved.
 
 Only on Linux, with one CPU device, and where JAX's own cache is off.
 """
@@ -41,12 +41,12 @@ from .program_folder import ProgramFolder, UnusableFolderError
 VARIABLE = "FEWKNOTS_PROGRAMS"
 _OFF, _ON = ("", "0", "off"), ("1", "on")
 _READ_BY_XLA = ("JAX_", "XLA_", "TF_", "PJRT_", "NPROC", "TSL_")
-# With these settings JAX does something else than to run a program once.
+# With these settings JAX does more than run a program once.
 _WATCHED = ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs", "jax_compilation_cache_dir")
 
 
 def applies() -> bool:
-    """Whether a program that runs now is one that is kept."""
+    """Whether programs that run now are cached."""
     return program_folder() is not None and not any(
         getattr(jax.config, name, None) for name in _WATCHED
     )
@@ -54,7 +54,7 @@ def applies() -> bool:
 
 @cache
 def program_folder() -> ProgramFolder | None:
-    """Where programs are kept; None: nowhere."""
+    """The folder for programs; None: no cache."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen.lower() in _OFF:
         return None
@@ -65,8 +65,8 @@ def program_folder() -> ProgramFolder | None:
         return ProgramFolder(_named(chosen), environment)
     except UnusableFolderError as error:
         warn(
-            f"compiled programs are not kept: {error}. {VARIABLE} names the folder; with 'off' "
-            "there is none.",
+            f"compiled programs are not cached: {error}. {VARIABLE} names the folder; 'off' "
+            "disables the cache.",
             InputWarning,
         )
         return None
@@ -76,15 +76,15 @@ def _named(chosen: str) -> Path:
     if chosen.lower() not in _ON:
         return Path(chosen).expanduser().absolute()
     caches = os.environ.get("XDG_CACHE_HOME", "")
-    # A relative path there is to be ignored, by the standard that made the variable.
+    # The XDG standard says to ignore a relative path.
     root = Path(caches) if os.path.isabs(caches) else Path.home() / ".cache"
     return root / "fewknots" / "programs"
 
 
 def compiled_or_kept(program: Any, values: tuple[Any, ...], options: Any) -> Callable[..., Any]:
-    """A jitted function as one compiled program, from the folder if it is there.
+    """A jitted function as one compiled program, read from the folder if it is there.
 
-    `options` are what else it is compiled with. The result takes the arguments that are not static.
+    `options` are further compiler options. The result takes the arguments that are not static.
     """
     folder = program_folder()
     assert folder is not None
@@ -97,12 +97,12 @@ def compiled_or_kept(program: Any, values: tuple[Any, ...], options: Any) -> Cal
     if content is not None:
         try:
             return deserialize_and_load(content, lowered.in_tree, lowered.out_tree)
-        except Exception:  # of many kinds: what XLA cannot read is compiled again
+        except Exception:  # errors of many kinds: what XLA cannot read is compiled again
             folder.remove(name)
     made = lowered.compile()
     try:
         content = serialize(made)[0]
-    except (NotImplementedError, ValueError):  # not every program can be written down
+    except (NotImplementedError, ValueError):  # not every program can be serialised
         return made
     folder.write(name, content)
     return made
@@ -116,7 +116,7 @@ def _name(text: str, lowered: Any, options: Any) -> str:
 
 
 def _environment() -> str | None:
-    """All that programs depend on beside what they compute; None: not known, so keep none."""
+    """The environment that compiled programs depend on; None: unknown, so no cache."""
     processor = _processor()
     one_cpu = jax.default_backend() == "cpu" and jax.device_count() == 1
     if sys.platform != "linux" or processor is None or not one_cpu:
@@ -142,7 +142,7 @@ def _environment() -> str | None:
 
 
 def _processor() -> str | None:
-    """What the processors are and can do."""
+    """Model and features of the processors."""
     lines = _text_of("/proc/cpuinfo").splitlines()
     wanted = ("flags", "features", "model name", "cpu family", "model", "stepping", "cpu part")
     found = {line for line in lines if line.split(":")[0].strip().lower() in wanted}

@@ -1,15 +1,15 @@
-"""A folder of compiled programs, for this machine and this user, that later processes need.
+"""A folder of compiled programs, for this machine and this user.
 
-Programs are machine code, and whoever can write one can do anything that its user can. And code for
-another processor ends the process. So
+Programs are machine code: anyone who can write one can do anything the user can do, and code for
+another processor crashes the process. So
 
     the folder     belongs to the user, and nobody else can write to it; otherwise it is not used
     <machine>/     one for each environment: processor, host, Python, JAX's build, XLA's flags
     <program>      a SHA-256 of its name and content, then the content
 
-A file is written under another name and renamed, so that a process reads a whole file or none; a
-file whose SHA-256 is not its content's is removed. The folder has a largest size: the programs
-that were not used for the longest time are removed.
+A file is written under another name and renamed, so that a process reads a complete file or none;
+a file whose SHA-256 does not match its content is removed. The folder has a maximum size: the
+programs that have been unused for the longest time are removed.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ _DIGEST_BYTES = 32
 
 
 class UnusableFolderError(Exception):
-    """Why programs are not kept in a folder."""
+    """A folder cannot be used for programs: the message says why."""
 
 
 class ProgramFolder:
-    """The programs of one environment, in `folder`; `most` bytes for those of all of them."""
+    """The programs of one environment, in `folder`; at most `most` bytes for all environments."""
 
     def __init__(self, folder: Path, environment: str, most: int = _MOST_BYTES) -> None:
         self._folder, self._most = folder, most
@@ -44,7 +44,9 @@ class ProgramFolder:
             raise UnusableFolderError(f"it cannot be written to ({error})") from error
 
     def read(self, name: str) -> bytes | None:
-        """The program of this name; None if there is none, or none that is whole and the user's."""
+        """The program with this name; None if there is none that is complete and belongs to the
+        user.
+        """
         path = self._own / name
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -52,7 +54,7 @@ class ProgramFolder:
                 if _foreign(os.fstat(file.fileno()), stat.S_ISREG):
                     return None
                 found = file.read()
-            os.utime(path)  # it was used now
+            os.utime(path)  # mark it as used now
         except OSError:
             return None
         digest, content = found[:_DIGEST_BYTES], found[_DIGEST_BYTES:]
@@ -62,7 +64,7 @@ class ProgramFolder:
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Keep a program, and remove the oldest if there are too many; if it fails, do without."""
+        """Save a program, and remove the oldest if there are too many; errors are ignored."""
         with suppress(OSError):
             descriptor, temporary = tempfile.mkstemp(dir=self._own)
             try:
@@ -79,10 +81,10 @@ class ProgramFolder:
             (self._own / name).unlink()
 
     def _remove_oldest(self) -> None:
-        """Also what a killed process left half written: it is a file like the others."""
+        """Remove the oldest programs, including incomplete files of killed processes."""
         kept = []
         for path in self._folder.glob("*/*"):
-            with suppress(OSError):  # another process may have removed it
+            with suppress(OSError):  # another process may have removed it already
                 found = path.lstat()
                 kept.append((found.st_mtime_ns, found.st_size, path))
         size = sum(of_one for _, of_one, _ in kept)

@@ -1,4 +1,4 @@
-r"""Gaussian expectations in one dimension, and the identities that make them derivatives.
+r"""Gaussian expectations in one dimension, and identities for their derivatives.
 
 Every term of the bound (eq. klsparse) is E[g(f)] with f ~ N(μ, σ²) and g = log p(y|·). Its
 derivatives are expectations too (section 4, "Computations and Scalability"):
@@ -89,12 +89,13 @@ def expect_around(
     centre: Float[Array, "..."] | float,
     width: Float[Array, "..."] | float,
 ) -> tuple[Float[Array, " N"], ...]:
-    """The same where the integrands of a row bend around `centre`, and not around zero.
+    """The same if the integrands of a row bend around `centre` instead of zero.
 
-    width : over what, in units of the logistic function: where its nearest complex singularity is
-        π away, that of the integrand is π · width. So the rules above are as accurate as for it.
+    width : the width of the bend, relative to the logistic function: its nearest complex
+        singularity is at a distance of π, that of the integrand at π · width. Then the rules above
+        have the same accuracy.
 
-    The nodes do not move with centre and width: their derivatives are those of the integrands.
+    Centre and width are constants for derivatives: only the integrands are differentiated.
     """
     centre, width = (lax.stop_gradient(jnp.asarray(part, mean.dtype)) for part in (centre, width))
     return expect(
@@ -130,14 +131,16 @@ def _stretched_trapezoid(mean, sigma, largest):
 
 
 def _asinh(x):
-    """Accurate in absolute terms, which is enough for nodes; a much smaller graph than jnp's."""
+    """Asinh with a small absolute error, which is enough for nodes; a much smaller graph than
+    jnp's.
+    """
     return jnp.sign(x) * jnp.log(jnp.abs(x) + jnp.sqrt(jnp.square(x) + 1.0))
 
 
 def even_nodes(n_dimensions: int, count: int) -> Float[np.ndarray, "S C"]:
-    """Nodes of N(0, I) that fill the space evenly, a Kronecker sequence: no random numbers.
+    """Evenly spread nodes of N(0, I) from a Kronecker sequence, without random numbers.
 
-    By powers of the root of x^{C+1} = x + 1, the golden ratio's relative in C dimensions.
+    The sequence uses powers of the root of x^{C+1} = x + 1, which for C = 1 is the golden ratio.
     """
     ratio = 2.0
     for _ in range(60):

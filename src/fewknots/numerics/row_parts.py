@@ -1,4 +1,4 @@
-"""Rows some at a time: what is computed for a few of them stays in a processor's cache."""
+"""Processing rows in parts, so that intermediate results stay in a processor's cache."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +10,9 @@ from jaxtyping import Array
 
 
 def in_row_parts(function: Callable[..., Any], n_rows: int, size: int, *arrays: Any) -> Any:
-    """What `function` makes of trees of arrays whose last axis are the rows, `size` at a time.
+    """Apply `function` to trees of arrays whose last axis is rows, `size` rows at a time.
 
-    It returns such a tree. The last part is filled up with zeros.
+    `function` returns such a tree. The last part is padded with zeros.
     """
     if n_rows <= size:
         return function(*arrays)

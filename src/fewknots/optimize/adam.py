@@ -1,8 +1,8 @@
-"""Adam (Kingma & Ba 2015): steps of about the same length, whatever the scale of the gradient.
+"""Adam (Kingma & Ba 2015): steps whose length does not depend on the scale of the gradient.
 
-The averages of gradient and of its square are kept for each number, and each is divided by the
-share of it that its zero start has left. This is optax's `scale_by_adam`, to the last digit. A
-local fit needs nothing else of optax, which takes a quarter of a second to import.
+Running averages of the gradient and of its square are kept for each parameter, and corrected for
+their start at zero. This is optax's `scale_by_adam`, to the last digit. A local fit needs nothing
+else from optax, which takes a quarter of a second to import.
 """
 
 from typing import Any, NamedTuple
@@ -15,11 +15,11 @@ from jaxtyping import Int
 from ..numerics.arrays import AnyArray
 
 _DECAY, _DECAY_OF_SQUARES = 0.9, 0.999
-_LEAST = 1e-8  # added to a root
+_LEAST = 1e-8  # added to the square root
 
 
 class Averages(NamedTuple):
-    """What Adam remembers: the number of steps, and averages shaped like what is moved."""
+    """The state of Adam: the number of steps, and averages shaped like the parameters."""
 
     count: Int[AnyArray, ""]
     mu: Any  # of gradients
@@ -27,7 +27,7 @@ class Averages(NamedTuple):
 
 
 def at_rest(tree: Any) -> Averages:
-    """Before the first step."""
+    """The state before the first step."""
 
     def zeros() -> Any:
         return jax.tree.map(np.zeros_like, tree)
@@ -36,7 +36,7 @@ def at_rest(tree: Any) -> Averages:
 
 
 def direction(gradient: Any, before: Averages) -> tuple[Any, Averages]:
-    """Where to go, for a rate to scale, and what is remembered."""
+    """The direction of a step, to be multiplied by the rate, and the new state."""
     count = before.count + 1
     mu = _averaged(gradient, before.mu, _DECAY)
     nu = _averaged(jax.tree.map(jnp.square, gradient), before.nu, _DECAY_OF_SQUARES)

@@ -24,7 +24,7 @@ class Status(Enum):
 
     CONVERGED = "converged"
     MAX_ITER = "reached max_iter"
-    STOPPED = "stopped early"  # by a callback, the clock or Ctrl-C
+    STOPPED = "stopped early"  # by a callback, the time limit or Ctrl-C
 
 
 class Outcome(NamedTuple):
@@ -126,8 +126,8 @@ def maximise(
 def _is_comparable(value: float, best_value: float) -> bool:
     """Whether a line search can interpolate between the two.
 
-    A finite value may be as bad as an infinite one: where a bound holds E[exp(-g)] it can be -1e140
-    after a long first step, and the interpolated step is zero to all digits.
+    A finite value may be as bad as an infinite one: a bound with E[exp(-g)] can be -1e140 after a
+    long first step, and then the interpolated step is zero in floating point.
     """
     if not np.isfinite(value):
         return False

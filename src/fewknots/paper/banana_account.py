@@ -55,8 +55,8 @@ def account(panes: list[list[Result]]) -> str:
     """`panes` as in the figure: KL, MF, Generalized FITC; the full method is last."""
     done = [[result for result in line if result.failed is None] for line in panes]
     sparse = [[r for r in line if r.cell.settings["n_inducing"]] for line in done]
-    said = [_near_optimal(done[0]), _describe_points(sparse), _collapse(sparse[2], sparse[0])]
-    return "\n\n".join(part for part in said if part)
+    parts = [_near_optimal(done[0]), _describe_points(sparse), _collapse(sparse[2], sparse[0])]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _near_optimal(kl: list[Result]) -> str:

@@ -1,9 +1,9 @@
-"""MNIST's ten digits from scattering coefficients, beside pixels and a linear model.
+"""MNIST's ten digits from scattering coefficients, compared with pixels and a linear model.
 
-Not an experiment of the paper, which tells odd digits from even ones. A cell is one model. Settings
+Not an experiment of the paper, which classifies odd and even digits. A cell is one model. Settings
 were chosen on 10,000 training digits that were held out, never on the test digits
-(docs/images.md). Of a quick run there are 10,000 digits to learn from, and the neighbours' model
-predicts fewer test digits.
+(docs/images.md). A quick run learns from 10,000 digits, and its local model predicts fewer test
+digits.
 """
 
 import time
@@ -31,7 +31,7 @@ _NEXT_LOOK = 2.0
 _QUICK_ROWS = 10_000
 _STRANGE = 1000  # images of each kind
 _MISTAKES = 40  # pictures of them
-_NEIGHBOURS_TESTED = {True: 500, False: 10_000}  # by whether the run is quick
+_NEIGHBOURS_TESTED = {True: 500, False: 10_000}  # for a full and for a quick run
 
 # Chosen on held-out training digits (docs/images.md).
 SCATTERING: dict[str, Any] = {"J": 3, "L": 8, "n_components": 300, "whitening": 0.25}
@@ -47,7 +47,7 @@ _LOCAL = _COMMON | {"method": "local", "n_neighbors": 32}
 
 
 class Way(NamedTuple):
-    """A model: its label, whether it sees features or pixels, and its arguments."""
+    """A model: its label, its inputs (features or pixels), and its arguments."""
 
     label: str
     sees: str  # "features" or "pixels"
@@ -78,7 +78,7 @@ class Digits:
 
     name = "digits"
     title = "MNIST: ten digits from scattering coefficients"
-    shows = "nothing of this: it tells odd digits from even ones, with 97.8 % right and NLP 0.069."
+    shows = "nothing of this: it classifies odd and even digits, with 97.8 % right and NLP 0.069."
     needs: tuple[str, ...] = (DATA,)
     minutes = 40.0
     choices: tuple[Choice, ...] = ()
@@ -132,9 +132,9 @@ def _cell(name: str, way: Way, options: Options) -> Cell:
 
 
 class Seen(NamedTuple):
-    """Digits to learn from and to test on, as a model sees them.
+    """Digits for training and test, as inputs of a model.
 
-    see : the same for other images; cpu : what it took
+    see : converts other images in the same way; cpu : CPU seconds
     """
 
     X: np.ndarray
@@ -157,7 +157,7 @@ def _pixels(folder: Path | None, rows: int, seed: int) -> Seen:
 
 @lru_cache(maxsize=1)  # several cells need them
 def _scattered_digits(folder: Path | None, rows: int, seed: int) -> Seen:
-    """Scattering coefficients, learned from the digits to learn from."""
+    """Scattering coefficients, with components learned from the training digits."""
     digits = _pixels(folder, rows, seed)
     cpu = time.process_time()
     scattering = Scattering(**SCATTERING, shape=(_SIDE, _SIDE)).fit(digits.X)
@@ -176,7 +176,7 @@ def _baseline(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarr
 
 
 def _mistakes(images: np.ndarray, log_p: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """The wrong answers, the surest first, and the error of odd against even."""
+    """The wrong answers, the most certain first, and the error of odd against even."""
     p = np.exp(log_p)
     answers = log_p.argmax(axis=1)
     wrong = np.flatnonzero(answers != y)
@@ -197,16 +197,16 @@ def _mistakes(images: np.ndarray, log_p: np.ndarray, y: np.ndarray) -> dict[str,
 
 
 def _doubtful(log_p: np.ndarray, y: np.ndarray) -> list[dict[str, float]]:
-    """Answers by their probability: how many, and how many of them are right."""
+    """Answers grouped by their probability: how many, and how many of them are right."""
     top, right = np.exp(log_p.max(axis=1)), log_p.argmax(axis=1) == y
     edges = (0.0, 0.5, 0.7, 0.9, 0.99, 0.999, 1.0 + 1e-9)
     bins = []
     for low, high in pairwise(edges):
         inside = (top >= low) & (top < high)
         if inside.any():
-            count, told = int(inside.sum()), float(top[inside].mean())
+            count, stated = int(inside.sum()), float(top[inside].mean())
             share = float(right[inside].mean())
-            bins.append({"low": low, "count": count, "probability": told, "right": share})
+            bins.append({"low": low, "count": count, "probability": stated, "right": share})
     return bins
 
 
@@ -220,10 +220,10 @@ def _small_digits() -> np.ndarray:
 def _strange(
     clf: GPClassifier, see: Callable[[np.ndarray], np.ndarray], images: np.ndarray
 ) -> dict[str, dict[str, float]]:
-    """What the model says to images unlike those it learned from.
+    """Predictions for images unlike the training images.
 
-    Entropy of its probabilities and variance of its latent functions, both averages; how many
-    answers have a probability above 0.99.
+    Mean entropy of the probabilities, mean variance of the latent functions, and the number of
+    answers with a probability above 0.99.
     """
     rng = np.random.default_rng(0)
     square = images.reshape(-1, _SIDE, _SIDE)
@@ -237,14 +237,14 @@ def _strange(
         "noise": rng.random(images.shape, np.float32),
         "scikit-learn's digits": _small_digits(),
     }
-    told = {}
+    stated = {}
     for name, kind in kinds.items():
         X = see(np.ascontiguousarray(kind.reshape(len(kind), -1)))
         log_p, variance = clf.predict_log_proba(X), clf.predict_latent(X)[1]
         p = np.exp(log_p)
-        told[name] = {
+        stated[name] = {
             "entropy": float(-(p * log_p).sum(axis=1).mean()),
             "variance": float(variance.mean()),
             "sure": float(np.mean(p.max(axis=1) > 0.99)),
         }
-    return told
+    return stated

@@ -15,7 +15,7 @@ _SIDE = 28
 
 
 def draw(done: dict[str, Result], labels: dict[str, str], folder: Path) -> None:
-    """Scores against time, calibration, and entropy of what is strange."""
+    """Scores against time, calibration, and entropy for strange images."""
     figure, axes = new_figure(2, 2, 11.0, 8.5)
     shown = list(done.values())
     for panel, score in zip(axes[0], ("nlp", "error"), strict=True):
@@ -24,11 +24,11 @@ def draw(done: dict[str, Result], labels: dict[str, str], folder: Path) -> None:
     calibration, strange = axes[1]
     for key, result in done.items():
         if bins := result.values.get("bins"):
-            told = [b["probability"] for b in bins]
+            found = [b["probability"] for b in bins]
             right = [b["right"] for b in bins]
             ends = np.array([wilson(b["right"], b["count"]) for b in bins]).T
             calibration.errorbar(
-                told, right, np.abs(ends - right), fmt="o-", capsize=3, label=labels[key]
+                found, right, np.abs(ends - right), fmt="o-", capsize=3, label=labels[key]
             )
     calibration.plot([0.3, 1.0], [0.3, 1.0], color="#888888", linewidth=1)
     calibration.set(xlabel="probability of the answer", ylabel="share of right answers")
@@ -43,7 +43,7 @@ def draw(done: dict[str, Result], labels: dict[str, str], folder: Path) -> None:
 
 
 def draw_mistakes(done: dict[str, Result], folder: Path) -> None:
-    """The misclassified digits of the sparse model, with what it says to them."""
+    """The misclassified digits of the sparse model, with its answers."""
     if "digits-sparse" not in done:
         return
     values = done["digits-sparse"].values
@@ -52,10 +52,10 @@ def draw_mistakes(done: dict[str, Result], folder: Path) -> None:
     figure, axes = new_figure(rows, _PER_ROW, 11.0, 1.7 * rows)
     for panel in axes.ravel():
         panel.axis("off")
-    for panel, image, told in zip(axes.ravel(), pixels, mistakes, strict=False):
+    for panel, image, one in zip(axes.ravel(), pixels, mistakes, strict=False):
         panel.imshow(np.reshape(image, (_SIDE, _SIDE)), cmap="gray_r")
         panel.set_title(
-            f"{told['digit']}, not {told['answer']}\n{told['p_digit']:.2f}, {told['p_answer']:.2f}",
+            f"{one['digit']}, not {one['answer']}\n{one['p_digit']:.2f}, {one['p_answer']:.2f}",
             fontsize=8,
         )
     save_figure(figure, folder, "mistakes")
@@ -68,7 +68,7 @@ def tables(results: dict[str, Result], labels: dict[str, str]) -> str:
         "![scores against time, calibration, entropy](figure.png)",
         markdown_table(header, [_line(labels[key], result) for key, result in results.items()]),
         "Right and NLP are on test digits (the last column says how many), at the end of training. "
-        "CPU seconds are those of all cores together; of training they include scoring the test "
+        "CPU seconds are those of all cores together; those of training include scoring the test "
         "digits for the curves, and a short fit before, for compiling. Odd or even: whether the "
         "more probable of the two was right, by sums of probabilities.",
     ]
@@ -115,14 +115,15 @@ def _sparse_parts(values: dict[str, Any]) -> list[str]:
         for name, kind in values["strange"].items()
     ]
     return [
-        f"## Scattering with inducing points: {len(mistakes)} wrong answers, the surest first",
+        f"## Scattering with inducing points: {len(mistakes)} wrong answers, the most certain "
+        "first",
         "![the digits](mistakes.png)",
         markdown_table(("test image", "digit", "answer", "p(digit)", "p(answer)"), wrong),
         "## How far its doubt can be trusted",
         markdown_table(
             ("probability of the answer", "digits", "on average", "right", "95 % interval"), bins
         ),
-        "## What it says to images unlike those it learned from",
+        "## Images unlike the training images",
         markdown_table(
             ("images", "entropy, nats", "latent variance", "answers above 0.99"), strange
         ),

@@ -218,8 +218,8 @@ def _run(experiment: Experiment, cell: Cell, options: Options) -> Result:
             values = _as_json(experiment.run(cell, options))
         except Exception as error:
             failed = f"{type(error).__name__}: {error}"
-    said = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in seen)  # each once
-    return Result(cell, values, failed, time.perf_counter() - started, tuple(said))
+    warned = dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in seen)  # each once
+    return Result(cell, values, failed, time.perf_counter() - started, tuple(warned))
 
 
 def _save_cell(path: Path, result: Result, origin: dict[str, Any]) -> None:

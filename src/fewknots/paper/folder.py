@@ -45,7 +45,8 @@ def readme(
     """The text of README.md; `account` is the experiment's part, `run` the record."""
     machine, versions = run["machine"], run["versions"]
     reduced = (
-        "**A reduced run (`--quick`): it shows that everything works, not what the paper found.**"
+        "**A reduced run (`--quick`): it shows that everything works, but does not reproduce the "
+        "paper's results.**"
     )
     parts = [
         f"# {experiment.title}",

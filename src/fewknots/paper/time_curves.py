@@ -201,7 +201,7 @@ def _seconds(seconds: float) -> str:
 
 def _more(done: list[Result]) -> str:
     """Whether every method is better with more inducing points, as in the paper."""
-    said = []
+    answers = []
     for family in dict.fromkeys(result.cell.settings["family"] for result in done):
         ends = [
             (result.cell.settings["n_inducing"], result.values["curve"]["nlp"][-1])
@@ -210,8 +210,8 @@ def _more(done: list[Result]) -> str:
         ]
         better = all(after[1] < before[1] for before, after in pairwise(ends))
         numbers = ", ".join(f"{nlp:.3f}" for _, nlp in ends)
-        said.append(f"{family} {'yes' if better else 'no'} ({numbers})")
-    return f"**Is NLP lower with every step up in M?** {'; '.join(said)}."
+        answers.append(f"{family} {'yes' if better else 'no'} ({numbers})")
+    return f"**Is NLP lower with every step up in M?** {'; '.join(answers)}."
 
 
 def _curves(results: list[Result], score: str) -> list[Curve]:

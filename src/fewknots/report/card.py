@@ -39,8 +39,8 @@ SCORE_HEADINGS = {
 
 def model_card(evidence: AnyEvidence) -> list[Markup | None]:
     """The contents of the section."""
-    said = [element("p", sentences) for sentences in _in_sentences(evidence)]
-    return [*said, _numbers(evidence), _scores_at_the_fit(evidence), *_how_to_load(evidence)]
+    sentences = [element("p", each) for each in _in_sentences(evidence)]
+    return [*sentences, _numbers(evidence), _scores_at_the_fit(evidence), *_how_to_load(evidence)]
 
 
 def held_by(classifier: Any) -> str:
@@ -142,22 +142,22 @@ def _on_a_day(about: Mapping[str, Any]) -> str:
 def _how_good(evidence: AnyEvidence) -> str:
     if isinstance(evidence, NumberEvidence):
         found = evidence.scores
-        said = (
+        text = (
             f"Its predictions are off by {short(found['mae'], 3)} on average, and "
             f"{percent(found['coverage'] or 0.0)} of the rows are within their 95 % intervals."
         )
-        return said if evidence.against is None else f"{said} {_compared(evidence.against)}"
+        return text if evidence.against is None else f"{text} {_compared(evidence.against)}"
     found = scores_of_model(evidence)
     common = evidence.counts.max() / len(evidence.y)
     most = "more" if evidence.n_classes == 2 else "most"
-    said = (
+    text = (
         f"It answers {percent(1.0 - (found['error'] or 0.0))} of them rightly; the {most} frequent "
         f"class alone makes up {percent(common)}. Its probabilities differ from what came true by "
         f"{short(found['ece'], 2)} on average (calibration error)."
     )
     if evidence.against is not None:
-        said += f" {_compared(evidence.against)}"
-    return said
+        text += f" {_compared(evidence.against)}"
+    return text
 
 
 def _compared(against: Comparison) -> str:

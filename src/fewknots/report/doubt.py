@@ -17,9 +17,9 @@ _MOST_DOTS = 1500
 _LISTED = 10
 _GROUPS = 8
 DOUBT_ABOUT_MANY = (
-    "Every class has a latent function; the latent variance of a row is the mean over them. It is "
-    "large also where a class is certain. So doubt is measured by the probability: it is the "
-    "standard deviation of the answer's probability, as far as the model does not know it."
+    "Every class has a latent function; the latent variance of a row is the mean over them. It can "
+    "be large even if a class is certain. So doubt here is the standard deviation of the answer's "
+    "probability, from the model's uncertainty about f."
 )
 
 
@@ -50,7 +50,7 @@ def variance_by_distance(evidence: Evidence) -> Markup:
         f"half {short(far, 3)}; before seeing labels it was {short(before, 3)}."
     )
     caption = (
-        f"Far from the points that hold it the model knows less. Dashed: the "
+        "Far from its points the model is less certain. Dashed: the "
         f"variance before any label was seen, {short(before, 3)}. "
         + _how_many(len(rows), len(evidence.y))
     )
@@ -119,14 +119,14 @@ def _listed(evidence: Evidence, rows: np.ndarray, caption: str) -> Markup:
     if left_out:
         caption += f", with the {len(names)} columns that matter most"
     if evidence.n_classes == 2:
-        said = [f"P({evidence.labels[1]})", "Label"]
+        columns = [f"P({evidence.labels[1]})", "Label"]
     else:
-        said = ["Answer", "P(answer)", "Label", "P(label)"]
-    header = ["Row", *said, _measure(evidence), *names]
+        columns = ["Answer", "P(answer)", "Label", "P(label)"]
+    header = ["Row", *columns, _measure(evidence), *names]
     numbers = [int(row) for row in rows]
     called = numbers if evidence.row_names is None else evidence.row_names(numbers)
     lines = [
-        [name, *_said(evidence, row), float(v), *of_row]
+        [name, *_prediction_cells(evidence, row), float(v), *of_row]
         for name, row, v, of_row in zip(called, rows, doubt, values, strict=True)
     ]
     return table(caption, header, lines)
@@ -136,8 +136,8 @@ def _measure(evidence: Evidence) -> str:
     return "Latent variance" if evidence.n_classes == 2 else "Doubt"
 
 
-def _said(evidence: Evidence, row: int | np.integer) -> list[object]:
-    """What the model says of a row, and its label."""
+def _prediction_cells(evidence: Evidence, row: int | np.integer) -> list[object]:
+    """The prediction for a row, and its label."""
     label = evidence.labels[evidence.y[row]]
     if evidence.n_classes == 2:
         return [float(evidence.p[row]), label]

@@ -46,7 +46,7 @@ NOTE_OF_NUMBERS = NOTE.replace("Mean probability", "Mean prediction")
 
 
 class _Scale(NamedTuple):
-    """What is drawn of a prediction, and over which range."""
+    """The quantity that is drawn, and its range."""
 
     of: str  # in sentences
     name: str  # of the axis
@@ -83,7 +83,7 @@ def _effects(evidence: AnyEvidence, one: Input) -> list[Effect]:
 
 
 def _unit(evidence: AnyEvidence) -> float:
-    """What a span is measured in: probabilities, or the spread of the target."""
+    """The unit of spans: probabilities, or the spread of the target."""
     return 1.0 if isinstance(evidence, Evidence) else float(np.std(evidence.y))
 
 
@@ -117,7 +117,7 @@ def _is_one_curve(evidence: AnyEvidence) -> bool:
 
 
 def _curves(evidence: AnyEvidence, found: Effect) -> list[_Curve]:
-    """That of the positive class; of many, those that change most."""
+    """The curve of the positive class; with many classes, those that change most."""
     band = found.probability, found.low, found.high
     if not isinstance(evidence, Evidence):
         return [_Curve(evidence.what, "positive", *band)]
@@ -163,7 +163,7 @@ def _along(evidence: AnyEvidence, found: Effect, curves: list[_Curve]) -> Markup
 
     before = "the mean probability of " if isinstance(evidence, Evidence) else "the mean "
 
-    def told(one: _Curve) -> str:
+    def sentence(one: _Curve) -> str:
         least, greatest = int(np.argmin(one.probability)), int(np.argmax(one.probability))
         return (
             f"{before}{one.name} goes from {at(one, 0)} to {at(one, -1)}; least "
@@ -171,7 +171,7 @@ def _along(evidence: AnyEvidence, found: Effect, curves: list[_Curve]) -> Markup
         )
 
     return axes.svg(
-        f"Effect of {shortened(found.name, IN_A_SENTENCE)}: {' '.join(map(told, curves))}"
+        f"Effect of {shortened(found.name, IN_A_SENTENCE)}: {' '.join(map(sentence, curves))}"
     )
 
 
@@ -248,16 +248,16 @@ def _bars(evidence: Evidence, found: Effect) -> Markup:
 
 
 def _caption(evidence: AnyEvidence, found: Effect) -> str | None:
-    said = []
+    sentences = []
     if found.missing is not None and _is_one_curve(evidence):
         written = _scale(evidence, found).written
         mean, low, high = (written(float(value)) for value in found.missing)
-        said.append(f"Where it is missing: {mean} ({low} to {high}).")
+        sentences.append(f"Where it is missing: {mean} ({low} to {high}).")
     elif found.missing is not None:
         assert isinstance(evidence, Evidence)
         shown = found.classes_to_show()
         listed = ", ".join(f"{evidence.labels[c]} {found.missing[0][c]:.2f}" for c in shown)
-        said.append(f"Where it is missing: {listed}.")
+        sentences.append(f"Where it is missing: {listed}.")
     if found.left_out:
-        said.append(f"The rarest {counted(found.left_out, 'level')} not shown.")
-    return " ".join(said) or None
+        sentences.append(f"The rarest {counted(found.left_out, 'level')} not shown.")
+    return " ".join(sentences) or None

@@ -90,7 +90,7 @@ class Evidence(NamedTuple):
         return np.bincount(self.y, minlength=self.n_classes)
 
     def doubt_about(self, rows: Int[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """How little the model knows about rows.
+        """The model's uncertainty about rows.
 
         With two classes this is the latent variance. With many it is the standard deviation of the
         answer's probability: the functions have the largest variance where a class is certain.

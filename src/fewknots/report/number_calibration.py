@@ -1,4 +1,4 @@
-"""Whether the intervals of numbers hold what they say: coverage by level, and the ranks (PIT)."""
+"""Calibration of predicted numbers: coverage of intervals by level, and ranks (PIT)."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ _BINS = 20
 
 
 def coverage(evidence: NumberEvidence) -> Markup:
-    """The share of rows within their intervals, against the probability that these should hold."""
+    """The share of rows within their intervals, against the intervals' probability."""
     found = [share_within(evidence.seen, level) for level in _LEVELS]
     around = np.array([wilson(share, len(evidence.y)) for share in found])
     axes = unit_axes("probability of the interval", "share of rows within")
@@ -28,7 +28,7 @@ def coverage(evidence: NumberEvidence) -> Markup:
     axes.dots(_LEVELS, found, 4.5, "dot positive", texts)
     caption = (
         "Share of the rows within intervals of each probability, with 95 % intervals of the share. "
-        "On the dashed line they hold what they say; above it they are too wide, below too narrow."
+        "On the dashed line they are calibrated; above it they are too wide, below too narrow."
     )
     return figure(axes.svg(f"Coverage of intervals: {'; '.join(texts)}."), caption)
 
@@ -57,7 +57,7 @@ def ranks(evidence: NumberEvidence) -> Markup:
     )
     caption = (
         "Where the true numbers are in their predicted distributions. Flat, along the dashed line: "
-        "predictions are right. High ends: they are too sure; a hump: not sure enough; a slope: "
+        "calibrated. High ends: predictions are too certain; a hump: not certain enough; a slope: "
         "they are too high or too low."
     )
     return figure(axes.svg(alternative), caption)

@@ -20,7 +20,7 @@ from .labels import IN_A_SENTENCE, shortened
 
 @dataclass(frozen=True)
 class NumberEvidence:
-    """A regressor, rows to score it on, and what it says of them."""
+    """A regressor, rows to score it on, and its predictions for them."""
 
     rows: UnnamedRows
     y: Float[np.ndarray, " N"]
@@ -35,7 +35,7 @@ class NumberEvidence:
 
     @property
     def classifier(self) -> Any:
-        """The regressor, by the name that sections for all models use."""
+        """The regressor, under the name that sections for all models use."""
         return self.rows.classifier
 
     @property
@@ -56,7 +56,7 @@ class NumberEvidence:
 
     @cached_property
     def scores(self) -> dict[str, float | None]:
-        """The model's."""
+        """The model's scores."""
         return number_scores(self.seen, self.y)
 
 

@@ -1,4 +1,4 @@
-"""Of a model of numbers: the task in a sentence, the key numbers, the table of scores."""
+"""For a model of numbers: the task in a sentence, the key numbers, the table of scores."""
 
 from ..markup import Markup, element, join
 from ..number_scoring import number_intervals, number_scores

@@ -1,4 +1,6 @@
-"""Errors of a model of numbers: against the prediction, against its own doubt, and the largest."""
+"""Errors of a model of numbers: against the prediction, against predicted deviations, and the
+largest.
+"""
 
 import numpy as np
 
@@ -16,7 +18,7 @@ _GROUPS = 8
 
 
 def by_prediction(evidence: NumberEvidence) -> Markup:
-    """The error of rows against what was predicted."""
+    """The errors of rows against the predictions."""
     some = np.sort(some_rows(len(evidence.y), _MOST_DOTS))
     predicted, error = evidence.seen.mean[some], (evidence.y - evidence.seen.mean)[some]
     axes = Axes(
@@ -36,7 +38,7 @@ def by_prediction(evidence: NumberEvidence) -> Markup:
         "upper half."
     )
     caption = (
-        "A cloud that bends or opens up shows what the likelihood or the kernel does not know. "
+        "A cloud that bends or widens shows that the likelihood or the kernel does not fit. "
         f"Shown: {len(some):,} of {len(evidence.y):,} rows."
     )
     return figure(axes.svg(alternative), caption)
@@ -48,23 +50,23 @@ def by_doubt(evidence: NumberEvidence) -> Markup:
     groups = np.array_split(order, min(_GROUPS, len(order)))
     error = np.square(evidence.y - evidence.seen.mean)
     found = np.array([np.sqrt(error[group].mean()) for group in groups])
-    said = np.array([np.sqrt(np.square(evidence.seen.deviation[g]).mean()) for g in groups])
+    predicted = np.array([np.sqrt(np.square(evidence.seen.deviation[g]).mean()) for g in groups])
     places = np.arange(1.0, len(groups) + 1.0)
     axes = Axes(
         (0.5, len(groups) + 0.5),
-        (0.0, spread(found, said)[1]),
+        (0.0, spread(found, predicted)[1]),
         x_name="rows in equal groups, by predicted deviation",
         y_name="root mean square error",
         height=300.0,
         x_ticks=labelled(list(places)),
     )
-    for place, one, own in zip(places, found, said, strict=True):
+    for place, one, own in zip(places, found, predicted, strict=True):
         tooltip = f"group {place:.0f}: {short(float(one), 3)}, predicted {short(float(own), 3)}"
         axes.box(place - 0.35, place + 0.35, 0.0, float(one), "negative", tooltip)
-    axes.dots(places, said, 4.5, "dot positive")
+    axes.dots(places, predicted, 4.5, "dot positive")
     listed = "; ".join(
         f"{short(float(one), 3)} where {short(float(own), 3)} was predicted"
-        for one, own in zip(found, said, strict=True)
+        for one, own in zip(found, predicted, strict=True)
     )
     caption = (
         "Bars: the error among rows of which the model is sure (left) and unsure (right). Dots: "
@@ -74,10 +76,10 @@ def by_doubt(evidence: NumberEvidence) -> Markup:
 
 
 def most_surprising(evidence: NumberEvidence) -> Markup:
-    """The rows whose true number was the least expected."""
+    """The rows whose true number has the lowest predicted density."""
     rows = np.argsort(evidence.seen.log_density, kind="stable")[:_LISTED]
     names, values, left_out = row_values(evidence, rows)
-    caption = "Rows whose number was least expected"
+    caption = "Rows with the most surprising numbers"
     if left_out:
         caption += f", with the {len(names)} columns that matter most"
     numbers = [int(row) for row in rows]

@@ -17,8 +17,8 @@ from scipy.special import expit, softmax
 from ..exceptions import ModelFileError
 
 MAJORITY, LOGISTIC = "majority class", "logistic regression"
-_ITERATIONS, _ITERATIONS_OF_MANY = 1000, 100  # of many classes each takes longer
-_UNSEEN_ROWS = 0.5  # weight of a row in the middle, of a class of which there is none
+_ITERATIONS, _ITERATIONS_OF_MANY = 1000, 100  # fewer, since each takes longer with many classes
+_UNSEEN_ROWS = 0.5  # weight of a row of zeros for each class without rows
 _RATE = "positive_rate"  # in files
 
 

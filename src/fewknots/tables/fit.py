@@ -91,8 +91,8 @@ def fit_files(
 ) -> TableModel:
     """Fit an estimator to files of rows; the result can predict for such files.
 
-    Everything that does not need the estimator is done before it is fitted. So when the time is
-    over, or after Ctrl-C, only the scores of the held-out rows are missing or incomplete.
+    Everything that does not need the fitted estimator is done before. So when the time is over, or
+    after Ctrl-C, only the scores of the held-out rows are missing or incomplete.
 
     estimators : one, or a classifier and a regressor: the target decides which of them it is
     csv : format of CSV files, where it should not be recognised
@@ -121,7 +121,7 @@ def fit_files(
     few = n_rows <= MOST_ROWS_IN_MEMORY and n_rows * width * 8 <= MOST_BYTES_IN_MEMORY
     in_memory = not on_cluster and (few if run.in_memory is None else run.in_memory)
     where = "memory" if in_memory else "cluster" if on_cluster else "stream"
-    _plan(estimator, n_rows, n_classes, where)  # what cannot be is an error before any more work
+    _plan(estimator, n_rows, n_classes, where)  # raise errors before any more work
     kept = HashSplit(1.0, run.seed) if in_memory else sample_split
     sample, held_out = reader.sample_and_held_out(kept, held_out_split, learned)
     for_baselines = sample.some(sample_split) if in_memory else sample
@@ -137,8 +137,8 @@ def fit_files(
             estimator.set_params(**run.for_minibatches())
         elif run.resume:
             warn(
-                f"a table of {n_rows:,} rows is fitted as a whole, which leaves no checkpoints: "
-                "there is nothing to go on from, and the fit begins anew.",
+                f"a table of {n_rows:,} rows is fitted as a whole, without checkpoints: there is "
+                "nothing to resume, so the fit starts again.",
                 CheckpointWarning,
             )
         watch.hide()
@@ -204,7 +204,7 @@ def compared(
 ) -> dict[str, Any]:
     """Scores of the model and its baselines, and the number of scored rows.
 
-    Fewer than all rows are scored if the time is over before; none after Ctrl-C.
+    If the time is over before the end, only some rows are scored; after Ctrl-C none.
     """
     found: list[Any] = []
     done = 0

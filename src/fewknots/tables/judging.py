@@ -1,9 +1,9 @@
-"""What differs between classes and numbers when a table's model predicts and is scored.
+"""The differences between classes and numbers when a table's model predicts and is scored.
 
-Whoever scores (the end of a fit, `evaluate`, `report`) asks a `Judge` what the model and the simple
-models beside it say of rows, joins the pieces, and asks for scores; it need not know what a row's
-target is. What is *seen* are columns with rows along their first axis: log probabilities of
-classes, or `number_scoring.Seen`.
+Code that scores (the end of a fit, `evaluate`, `report`) gets the predictions of the model and of
+the simple models from a `Judge`, joins the pieces, and asks the `Judge` for scores. So it does not
+depend on the kind of target. The predictions (`seen`) are arrays with rows along their first axis:
+log probabilities of classes, or `number_scoring.Seen`.
 """
 
 from typing import Any, Protocol, runtime_checkable
@@ -23,22 +23,22 @@ MODEL = "Gaussian process"
 class Judge(Protocol):
     """Scores predictions of one kind of target."""
 
-    baseline: str  # the simple model that the gain is over
+    baseline: str  # the simple model that the gain refers to
 
     def fitted_baselines(self, X: Any, y: Any, weights: Any, n_classes: int) -> Any:
-        """The simple models, learned from these rows."""
+        """The simple models, fitted to these rows."""
         ...
 
     def seen(self, estimator: Any, X: Any, y: Any) -> Any:
-        """What the model says of rows with these targets."""
+        """The model's predictions for rows with these targets."""
         ...
 
     def seen_simply(self, baselines: Any, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
-        """What each of the simple models says."""
+        """The predictions of each simple model."""
         ...
 
     def joined(self, parts: list[Any]) -> Any:
-        """What was seen of rows in pieces."""
+        """Join the predictions for pieces of the rows."""
         ...
 
     def comparison(self, seen: Any, y: Any, simple: dict[str, Any]) -> dict[str, Any]:

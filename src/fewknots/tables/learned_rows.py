@@ -36,7 +36,7 @@ from ..files.model_format import field, finite
 MOST_PRINTS = 2**20
 KEY_BYTES = 16
 _BITS_OF_NUMBERS = 8
-_BUFFERED = 2**22  # number of entries at which equal ones are merged
+_BUFFERED = 2**22  # merge equal entries when there are this many
 _COUNTS = (np.uint8, np.uint16, np.uint32, np.uint64)
 
 

@@ -52,9 +52,9 @@ class TableRows(NamedTuple):
     raw: pa.RecordBatch
     place: Place
     whole: pa.RecordBatch  # all rows
-    reasons: Reasons  # why some rows cannot be scored, by their number in `whole`
-    numbers: np.ndarray  # of the rows of `X` in their file, from 0
-    unseen: Counter[str]  # how many rows have each label that is none of the model's
+    reasons: Reasons  # why a row cannot be scored, by its number in `whole`
+    numbers: np.ndarray  # row numbers of `X` in their file, from 0
+    unseen: Counter[str]  # number of rows for each label that the model does not know
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ class TableModel:
 
     @property
     def classifier(self) -> Any:
-        """The estimator, by the name that it has where classes are predicted."""
+        """The estimator, under the name for models of classes."""
         return self.estimator
 
     @property
     def judge(self) -> Judge:
-        """Who scores its predictions."""
+        """The judge that scores its predictions."""
         return JUDGES[self.labels.learns]
 
     @property
@@ -110,7 +110,9 @@ class TableModel:
 
     @property
     def positive(self) -> Any:
-        """Of two values of the target the one to predict, in the second column; else None."""
+        """The positive one of two labels (second column of `predict_proba`); None with more
+        labels.
+        """
         return self.labels.positive
 
     @property
@@ -138,13 +140,13 @@ class TableModel:
     def predict(self, table: Any, return_std: bool = False) -> Any:
         """The label, or the mean of the number, for each row of such a table.
 
-        return_std : of numbers, the standard deviations too
+        return_std : for numbers, return the standard deviations, too
         """
         X = self.recipe.encode(arrow_table(table), Place("the table"))
         if return_std and self.labels.n_classes:
             raise ValueError(
-                "return_std is for models of numbers, and this one predicts classes: "
-                "predict_proba says how sure it is."
+                "return_std is for models of numbers, and this one predicts classes: use "
+                "predict_proba."
             )
         options = {"return_std": True} if return_std else {}
         return self.estimator.predict(X, **options)

@@ -1,8 +1,8 @@
 """Two simple predictors of numbers, to compare a Gaussian process with.
 
-The *mean* knows only how the numbers are spread: every row gets the same Gaussian. *Ridge
-regression* is linear in the standardised inputs, its penalty chosen by leave-one-out errors, and
-says N(prediction, variance of these errors). Both are kept in the model file.
+The *mean* ignores the inputs: every row gets the same Gaussian. *Ridge regression* is linear in the
+standardised inputs; its penalty is chosen by leave-one-out errors, and it predicts N(prediction,
+variance of these errors). Both are kept in the model file.
 """
 
 from typing import Any, NamedTuple
@@ -14,19 +14,19 @@ from ..exceptions import ModelFileError
 from ..number_scoring import Seen, seen_by_gaussian
 
 MEAN, RIDGE = "mean", "ridge regression"
-_PENALTIES = np.logspace(-4.0, 4.0, 17)  # a row, of standardised inputs
-_LEAST = 1e-6  # of the deviation of y, for a line that fits exactly
+_PENALTIES = np.logspace(-4.0, 4.0, 17)  # one row, for standardised inputs
+_LEAST = 1e-6  # least error, relative to the deviation of y, if a line fits exactly
 
 
 class NumberBaselines(NamedTuple):
-    """The parameters of the two."""
+    """The parameters of both models."""
 
     level: Float[np.ndarray, ""]
     spread: Float[np.ndarray, ""]
     mean: Float[np.ndarray, " D"]
     scale: Float[np.ndarray, " D"]
     coef: Float[np.ndarray, " D"]
-    noise: Float[np.ndarray, ""]  # standard deviation of the linear one's errors
+    noise: Float[np.ndarray, ""]  # standard deviation of the linear model's errors
 
     @classmethod
     def fitted(
@@ -35,9 +35,10 @@ class NumberBaselines(NamedTuple):
         y: Float[np.ndarray, " N"],
         weights: Float[np.ndarray, " N"] | None = None,
     ) -> "NumberBaselines":
-        """Learn from rows: the penalty with the least Σ (e_n / (1 - h_n))².
+        """Fit to rows, with the penalty that minimises Σ (e_n / (1 - h_n))².
 
-        e_n is the error at row n, and h_n how much the row pulls at its own prediction.
+        e_n is the error at row n, and h_n the influence (leverage) of the row on its own
+        prediction.
         """
         weights = np.ones(len(y)) if weights is None else weights
         share = weights / weights.sum()
@@ -45,7 +46,7 @@ class NumberBaselines(NamedTuple):
         scale = np.sqrt(share @ np.square(X - mean))
         scale = np.where(
             np.ptp(X[weights > 0], axis=0) > 0.0, scale, 1.0
-        )  # of a constant: rounding
+        )  # a constant column differs from it only by rounding
         Z, away = (X - mean) / scale, y - level
         spread = float(np.sqrt(share @ np.square(away)))
         least = _LEAST * spread if spread > 0 else 1.0
@@ -73,7 +74,7 @@ class NumberBaselines(NamedTuple):
     def seen(
         self, X: Float[np.ndarray, "N D"], y: Float[np.ndarray, " N"], counts: bool
     ) -> dict[str, Seen]:
-        """What each says of rows with the numbers y."""
+        """The predictions of each for rows with the numbers y."""
         line = (X - self.mean) / self.scale @ self.coef + self.level
         flat = np.full(len(X), float(self.level))
         return {

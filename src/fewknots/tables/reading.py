@@ -59,9 +59,9 @@ class Task:
     target: str
     positive: str | None = None
     weight: str | None = None
-    features: Sequence[str] | None = None  # None: every column but target and weight
+    features: Sequence[str] | None = None  # None: all columns except target and weight
     drop: Sequence[str] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)  # of columns: text, number, date, skip
+    kinds: Mapping[str, str] = field(default_factory=dict)  # text, number, date, skip
 
     def inputs(self, files: RawFiles) -> list[str]:
         """The columns to use; an error if the files do not have them."""
@@ -134,10 +134,10 @@ class NumberedRows(NamedTuple):
         return self if which.all() else NumberedRows(*(column[which] for column in self))
 
     def for_absent_classes(self, n_classes: int) -> "NumberedRows":
-        """A row of weight 0 for each of many classes that has no row here.
+        """If there are more than two classes, a row of weight 0 for each class without rows here.
 
-        So a class whose only rows are held out is known to the classifier, and gets a probability.
-        Of two classes both need rows: then the classifier says so.
+        So the classifier knows a class whose only rows are held out, and gives it a probability.
+        Two classes both need rows; otherwise the classifier raises an error.
         """
         absent = np.setdiff1d(np.arange(n_classes), self.y)[: n_classes if n_classes > 2 else 0]
         absent = absent.astype(self.y.dtype)
@@ -161,7 +161,9 @@ class TableReader:
         watch: ReadingProgress,
         likelihood: Likelihood | None = None,
     ) -> None:
-        """`likelihood` : of numbers; one that it gives no probability is an error."""
+        """`likelihood` : for numbers; raise an error for a number that has no probability under
+        it.
+        """
         self._files, self._weight, self._likelihood = files, task.weight, likelihood
         self._recipe, self._labels, self._watch = recipe, labels, watch
         roles = [task.target] if task.weight is None else [task.target, task.weight]

@@ -1,4 +1,4 @@
-"""Which rows a model is scored on, rows that it has not learned from, and how that is told.
+"""The rows that a model is scored on (those it has not learned from), and messages about them.
 
 A model recognises its training rows (learned_rows.py). So a file may contain some or all of them:
 they are counted, reported and left out. Without a file, the held-out rows of the fit are read again

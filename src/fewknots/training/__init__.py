@@ -1,1 +1,1 @@
-"""How a bound is driven to its optimum: which parameters move, in what order, until when."""
+"""Training: which parameters are optimised, how, and until when."""

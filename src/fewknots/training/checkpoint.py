@@ -1,13 +1,12 @@
-"""A folder in which a long run is kept, so that nothing but the last few seconds can be lost.
+"""Checkpoints of a long run in a folder, so that only the last few seconds can be lost.
 
-Each checkpoint is one sealed file (container.py), written beside its name and moved there: it is
-whole or it is not there. The last two are kept. When a run is taken up again the newest file is
-used that is undamaged and belongs to the same run, which its *fingerprint* tells: the data's
-digest and every setting that the result depends on.
+Each checkpoint is one file with a checksum (container.py), written under a temporary name and then
+renamed: it is complete or it does not exist. The last two are kept. A resumed run uses the newest
+undamaged file that belongs to the same run. This is checked by its *fingerprint*: the digest of the
+data and every setting that the result depends on.
 
-`of_minibatches` and its like say what a checkpoint must hold for each way of training to go on from
-it. A seal tells damage but not forgery: who can write a file can also seal it. So the numbers are
-looked at before they are used, and nothing trips later.
+`of_minibatches` and the similar functions say what a checkpoint must contain for each kind of
+training. A checksum shows damage but not forgery. So all numbers are checked before they are used.
 """
 
 import math
@@ -28,14 +27,14 @@ from ..progress import Reporter
 _FORMAT = 2  # 2: q and the sums over rows have an axis for latent functions
 _PATTERN = "step-*.checkpoint"
 _KEPT = 2
-_MOST_SHARE = 0.05  # of the time that may go into writing
+_MOST_SHARE = 0.05  # share of the time that may be spent on writing
 _PACE = {"from_step", "from_share", "end"}
 _STANDING = {"done", "pace", "slowdown", "retries", "seconds", "lowest", "scores"}
 _HISTORY = ("history.iteration", "history.seconds", "history.bound")
 
 
 class Saved(NamedTuple):
-    """What a checkpoint holds."""
+    """The contents of a checkpoint."""
 
     header: dict[str, Any]
     arrays: dict[str, np.ndarray]
@@ -50,7 +49,7 @@ class Checkpoints:
         fingerprint: dict[str, Any],
         check: Callable[[Saved], None],
     ):
-        """`check` says, with an error, what a run cannot go on from."""
+        """`check` raises an error for contents that a run cannot continue from."""
         self.folder = Path(folder)
         self.check = check
         self.fingerprint = fingerprint
@@ -61,7 +60,7 @@ class Checkpoints:
             raise CheckpointError(
                 f"checkpoint={str(folder)!r} cannot be used as a folder ({error.strerror})."
             ) from error
-        for torn in self.folder.glob(".step-*"):  # what a killed process was writing
+        for torn in self.folder.glob(".step-*"):  # left over from a killed process
             torn.unlink(missing_ok=True)
 
     def latest(self) -> Saved | None:
@@ -76,8 +75,8 @@ class Checkpoints:
                 warn(f"{error} Trying the one before.", CheckpointWarning)
         if reasons:
             raise CheckpointError(
-                f"no checkpoint in {self.folder} can be used. {reasons[0]} Take another folder for "
-                "this run, or resume=False to begin anew in this one."
+                f"no checkpoint in {self.folder} can be used. {reasons[0]} Use another folder for "
+                "this run, or resume=False to start again in this one."
             )
         return None
 
@@ -103,7 +102,7 @@ class Checkpoints:
         return saved
 
     def is_due(self) -> bool:
-        """Whether so much time has passed that writing costs little beside it."""
+        """Whether enough time has passed that writing takes a small share of it."""
         return time.perf_counter() >= self._next
 
     def write(self, step: int, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -112,7 +111,7 @@ class Checkpoints:
         full = header | {"format": _FORMAT, "fingerprint": self.fingerprint}
         path = self.folder / f"step-{step:010d}.checkpoint"
         container.write(path, full, arrays)
-        # Those of a later step are left over from a run that this one replaces.
+        # Files of later steps are left over from a run that this one replaces.
         others = sorted(self.folder.glob(_PATTERN))
         here = others.index(path)
         for old in others[: max(0, here - _KEPT + 1)] + others[here + 1 :]:
@@ -122,24 +121,24 @@ class Checkpoints:
 
 
 def with_history(report: Reporter) -> dict[str, np.ndarray]:
-    """What was reported so far, among a checkpoint's arrays."""
+    """A checkpoint's arrays together with the history reported so far."""
     return {f"history.{name}": column for name, column in report.history().items()}
 
 
 def take_up_history(report: Reporter, saved: Saved) -> None:
-    """Let the report go on where it stood."""
+    """Continue the progress report from the saved history."""
     names = (name for name in saved.arrays if name.startswith("history."))
     report.take_up({name.removeprefix("history."): saved.arrays[name] for name in names})
 
 
 def flattened(prefix: str, tree: Any) -> dict[str, np.ndarray]:
-    """The arrays of a tree by number."""
+    """The arrays of a tree, named by number."""
     leaves = jax.tree.leaves(tree)
     return {f"{prefix}.{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
 
 
 def unflattened(prefix: str, like: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The tree again, given one of the same structure."""
+    """The inverse of `flattened`, for a tree of this structure."""
     leaves, structure = jax.tree.flatten(like)
     found = [arrays.get(f"{prefix}.{i}") for i in range(len(leaves))]
     for i, (leaf, array) in enumerate(zip(leaves, found, strict=True)):
@@ -152,21 +151,23 @@ def unflattened(prefix: str, like: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def of_minibatches(saved: Saved) -> None:
-    """A stochastic run's (stochastic.py), and part of every other's with inducing points."""
+    """Check a checkpoint of stochastic training (stochastic.py); others with inducing points use
+    this, too.
+    """
     _check_numbers(saved.header, counts=("n_inducing",))
     if saved.header["n_inducing"] > max(array.size for array in saved.arrays.values()):
         raise ValueError("it has fewer inducing points than it says")
 
 
 def of_neighbourhoods(saved: Saved) -> None:
-    """A local fit's (local/training.py)."""
+    """Check a checkpoint of a local fit (local/training.py)."""
     scale = saved.arrays["search.scale"]
     if scale.dtype != np.float64 or not np.all(scale > 0):
         raise ValueError("its search has no metric")
 
 
 def of_rounds(saved: Saved) -> None:
-    """A run's in rounds (rounds.py)."""
+    """Check a checkpoint of training in rounds (rounds.py)."""
     _check_numbers(saved.header, ("little_rounds",), ("jitter", "radius", "natural"))
     if type(saved.header["is_over"]) is not bool:
         raise ValueError("it does not say whether it is over")
@@ -177,13 +178,13 @@ def of_rounds(saved: Saved) -> None:
 
 
 def of_sampled_rounds(saved: Saved) -> None:
-    """A run's in rounds on a part of the rows each (sampled_rounds.py)."""
+    """Check a checkpoint of training in rounds on samples (sampled_rounds.py)."""
     _check_numbers(saved.header, measures=("jitter",))
     of_minibatches(saved)
 
 
 def check_common(saved: Saved) -> None:
-    """The part that all have: where the run stands, and what was reported so far."""
+    """Check the part that all have: the state of the run and its history."""
     _check_standing(saved.header)
     if not all(name in saved.arrays for name in _HISTORY):
         raise ValueError("its history is incomplete")
@@ -191,16 +192,18 @@ def check_common(saved: Saved) -> None:
     for name, array in saved.arrays.items():
         kind = "i" if name == "history.iteration" else "f"
         if name.startswith("history.") and (array.shape != (length,) or array.dtype.kind != kind):
-            raise ValueError(f"its array {shown(name)} is no column of the others' length")
+            raise ValueError(
+                f"its array {shown(name)} is not a column of the same length as the others"
+            )
 
 
 def _check_standing(header: dict[str, Any]) -> None:
-    if "standing" not in header:  # in rounds, kept by an older fewknots
+    if "standing" not in header:  # of training in rounds, by an older fewknots
         return _check_numbers(header, ("seed", "rounds" if "rounds" in header else "done"))
     standing = header["standing"]
     pace = standing["pace"]
     if standing.keys() != _STANDING or pace.keys() != _PACE:
-        raise ValueError("its standing has other parts")
+        raise ValueError("its run state has other parts")
     _check_numbers(header, counts=("seed", "planned_steps"))
     _check_numbers(standing, ("done", "retries"), ("slowdown", "seconds", "lowest"))
     _check_numbers(pace, ("from_step", "end"), ("from_share",))

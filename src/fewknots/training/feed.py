@@ -1,15 +1,15 @@
 r"""Batches for stochastic training, from memory or from disk.
 
-What a feed gives for a chunk of steps is a function of (seed, number of the first step) alone:
-training that was stopped goes on with the very rows it would have seen. Each pass over the data
-goes in a new order. Two feeds:
+The rows of a chunk of steps are a function of (seed, number of the first step) alone, so a resumed
+training gets the same rows as an uninterrupted one. Each pass over the data has a new order. There
+are two feeds:
 
-`ArrayFeed`: all rows lie on the device; a chunk is the numbers of its rows.
+`ArrayFeed`: all rows are on the device; a chunk consists of row numbers.
 
-`StoreFeed`: rows lie in a store, mostly a scratch file (data/spool.py), or in arrays too large for
-the device. Blocks of consecutive rows are taken from all over the store, as many as a chunk needs,
-and their rows mixed: a batch of 1024 sees hundreds of places, whatever order the rows were in. One
-chunk is computed with, the next is fetched meanwhile, and no more than that leaves the store.
+`StoreFeed`: rows are in a store, usually a scratch file (data/spool.py), or in arrays too large for
+the device. For each chunk, blocks of consecutive rows are read from random places of the store and
+their rows are shuffled: a batch of 1024 has rows from hundreds of places, whatever the order of the
+store. While one chunk is used the next is read; no more than these two are in memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,13 +25,13 @@ from ..data.blocks import padded, row_slices
 from ..inference.sites import Rows
 from ..numerics.precision import current_platform
 
-_BLOCK = 256  # consecutive rows that are read together
-_POOL_BYTES = 2**27  # of rows on the device at a time
+_BLOCK = 256  # consecutive rows read together
+_POOL_BYTES = 2**27  # bytes of rows on the device at a time
 _EVALUATION_BLOCK = 8192
 
 
 class Chunk(NamedTuple):
-    """Rows on the device and, for each step of a chunk, the numbers of those in its batch."""
+    """Rows on the device and, for each step of a chunk, the numbers of the rows in its batch."""
 
     rows: Rows
     chosen: Int[np.ndarray, "steps B"]
@@ -39,7 +39,7 @@ class Chunk(NamedTuple):
 
 @runtime_checkable
 class Store(Protocol):
-    """Rows that can be had by their numbers."""
+    """Rows that can be read by number."""
 
     n_rows: int
     n_features: int
@@ -51,7 +51,7 @@ class Store(Protocol):
 
 @runtime_checkable
 class Feed(Protocol):
-    """Where the rows of a fit come from."""
+    """The source of batches for a fit."""
 
     n_rows: int
     total_weight: float
@@ -65,22 +65,22 @@ class Feed(Protocol):
         ...
 
     def blocks(self) -> Iterator[Rows]:
-        """All rows once, in blocks of one size; the last is filled up with weightless rows."""
+        """All rows once, in blocks of equal size; the last is padded with rows of weight 0."""
         ...
 
     def place(self, sharding: Any) -> None:
-        """Put rows where `sharding` says from now on."""
+        """Put rows on devices as `sharding` says from now on."""
         ...
 
 
 def fits_on_device(n_bytes: int) -> bool:
-    """Whether the rows leave half of the device's memory free. A CPU's device is the memory."""
+    """Whether the rows leave half of the device's memory free (for a CPU, of main memory)."""
     memory = jax.local_devices(backend=current_platform())[0].memory_stats()
     return memory is None or n_bytes < 0.5 * memory.get("bytes_limit", np.inf)
 
 
 def order_of_pass(seed: int, number: int, count: int) -> Int[np.ndarray, " N"]:
-    """The order in which `count` things come in one pass over them."""
+    """The order of `count` items in one pass."""
     return np.random.default_rng([seed, number]).permutation(count)
 
 
@@ -107,7 +107,7 @@ class ArrayFeed:
             orders[key] = order_of_pass(*key, self.n_rows) if order is None else order
             here = passes == number
             chosen[here] = orders[key][places[here]]
-        self._orders = orders  # the next chunk mostly stays in the same pass
+        self._orders = orders  # the next chunk is usually in the same pass
         return Chunk(self.rows, chosen.reshape(steps, batch_size))
 
     def blocks(self) -> Iterator[Rows]:
@@ -118,7 +118,7 @@ class ArrayFeed:
 
 
 class StoreFeed:
-    """Rows in a store, fetched in blocks from all over it."""
+    """Rows in a store, read in blocks from random places."""
 
     def __init__(
         self,
@@ -127,8 +127,9 @@ class StoreFeed:
         left_out: Int[np.ndarray, " H"],
         total_weight: float,
     ):
-        """`prepared` turns (X, targets, weights) of the store into rows to compute with; `left_out`
-        are the numbers of the rows, sorted, that are not to be learned from.
+        """`prepared` converts (X, targets, weights) of the store to rows to compute with;
+        `left_out`
+                are the sorted numbers of the rows that are not used for training.
         """
         self.store = store
         self.prepared = prepared
@@ -137,7 +138,7 @@ class StoreFeed:
         self.total_weight = total_weight
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="fewknots-reader")
         self._ahead: dict[tuple, Future[Chunk]] = {}
-        self._sharding: Any = None  # where JAX puts things by itself
+        self._sharding: Any = None  # JAX's default device
 
     def steps_at_once(self, batch_size: int, wanted: int) -> int:
         bytes_of_a_batch = batch_size * (self.store.n_features + 2) * 8
@@ -149,7 +150,7 @@ class StoreFeed:
         chunk = self._read(seed, done, steps, batch_size) if found is None else found.result()
         following = (seed, done + steps, steps, batch_size)
         self._ahead[following] = self._reader.submit(self._read, *following)
-        # Here and not in the reader: whether JAX has 64-bit types is a matter of the thread.
+        # Not in the reader's thread: JAX's 64-bit setting belongs to a thread.
         return Chunk(jax.device_put(chunk.rows, self._sharding), chunk.chosen)
 
     def _read(self, seed: int, done: int, steps: int, batch_size: int) -> Chunk:
@@ -191,7 +192,7 @@ def _is_in(numbers: Int[np.ndarray, " n"], ascending: Int[np.ndarray, " H"]) -> 
 
 
 def equal_blocks(rows: Rows) -> Iterator[Rows]:
-    """Rows in blocks of one size, the last filled up with rows of no weight."""
+    """Rows in blocks of equal size, the last padded with rows of weight 0."""
     for part in row_slices(len(rows.y), _EVALUATION_BLOCK):
         block = Rows(*(column[part] for column in rows))
         missing = _EVALUATION_BLOCK - (part.stop - part.start)
@@ -207,6 +208,6 @@ def equal_blocks(rows: Rows) -> Iterator[Rows]:
 
 
 def weightless_block(n_features: int, dtype: np.dtype) -> Rows:
-    """A block like theirs, of rows that count for nothing."""
+    """A block of the same form, with rows of weight 0."""
     nothing = np.zeros(_EVALUATION_BLOCK, dtype)
     return Rows(np.zeros((_EVALUATION_BLOCK, n_features), dtype), nothing + 1.0, nothing)

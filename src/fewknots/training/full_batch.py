@@ -1,12 +1,12 @@
-r"""Full-batch training: kernel, inducing points and likelihood against a method's evidence.
+r"""Full-batch training: maximising a method's evidence over kernel, inducing points and likelihood.
 
-**collapsed**, the default, for every method. Inside, the method solves its own problem (q, sites,
-factors) for the present kernel and Z; outside, an optimiser moves kernel and Z. At the inner
-optimum the evidence's derivative for what is inside is zero, so the derivative for kernel and Z
-is the partial one (the envelope theorem). The inner solve need only be good compared with what
-the outer one gains: it stops at a fraction of the last outer gain, and is finished to the last
-digit at the end. Where a pass over the rows takes long, it is solved in pieces of about a second,
-so that the clock and Ctrl-C are looked at in between.
+**collapsed**, the default, for every method. An inner solver finds the method's own unknowns (q,
+sites, factors) for the current kernel and Z; an outer optimiser moves kernel and Z. At the inner
+optimum the derivative of the evidence with respect to the inner unknowns is zero, so the total
+derivative with respect to kernel and Z is the partial one (envelope theorem). The inner solve only
+needs to be accurate compared with the outer gains: it stops at a fraction of the last outer gain,
+and runs to full accuracy at the end. If a pass over the rows takes long, it runs in pieces of
+about a second, so that the time limit and Ctrl-C are checked in between.
 
 **jointly** (joint.py), as in the paper, for the sparse KL bound: L-BFGS-B over everything at once.
 """
@@ -33,19 +33,19 @@ from ..stopping import StoppedEarly
 from .parameters import Learned, Model, Named, add_prior, decode, encode, limits
 from .row_sums import flops_of_a_row
 
-_FIRST_TOLERANCE = 1e-2  # nats, of the inner solve before there is an outer gain to compare with
-_INNER_SHARE = 0.05  # of the last outer gain
+_FIRST_TOLERANCE = 1e-2  # nats, tolerance of the inner solve before the first outer gain
+_INNER_SHARE = 0.05  # tolerance of the inner solve, as a share of the last outer gain
 _MOST_PASSES = 100
 _FINAL_PASSES = 2000
-_FLOPS_AT_ONCE = {"cpu": 1e11, "gpu": 2e13}  # about a second's: then the clock is looked at
-_LEAST_AT_ONCE = 10  # passes: a solver must see whether it is getting anywhere
-_ROUND_LENGTH = 20  # iterations before idle inducing points are looked for
+_FLOPS_AT_ONCE = {"cpu": 1e11, "gpu": 2e13}  # flops between two checks of the time
+_LEAST_AT_ONCE = 10  # passes: a solver must see whether it makes progress
+_ROUND_LENGTH = 20  # iterations before the first search for idle inducing points
 _RELOCATIONS = 3
 
 
 @dataclass(frozen=True)
 class Problem:
-    """All that a fit needs: data, model, method, what may move, and when to stop."""
+    """Everything that a fit needs: data, model, method, what is learned, and when to stop."""
 
     rows: Rows
     model: Model
@@ -54,25 +54,25 @@ class Problem:
     maximise: Maximise
     jitter: float
     max_iter: int
-    tol: float  # nats per unit of weight that ten iterations must gain
+    tol: float  # least gain of ten iterations, in nats per unit of weight
     rng: np.random.RandomState
-    memory: Any = None  # where the method starts, if not at its own beginning
-    off_rows: bool = False  # inducing points are never put on a row as it is
+    memory: Any = None  # the method's start, if not its default
+    off_rows: bool = False  # inducing points are never placed exactly on a row
 
     def __post_init__(self) -> None:
         check_latent(self.method.name, self.method.several_latent, self.model.likelihood)
 
     @property
     def plateau_gain(self) -> float:
-        """What ten iterations must gain, in nats."""
+        """Least gain of ten iterations, in nats."""
         return self.tol * float(np.sum(self.rows.weights))
 
 
 class EvidenceGradient(NamedTuple):
-    """The evidence's derivatives at the end of a fit.
+    """Gradient of the evidence at the end of a fit.
 
-    kernel : a kernel whose every parameter is replaced by the derivative for its logarithm.
-    inducing_points : the derivative for each coordinate of Z; None without inducing points.
+    kernel : a kernel with each parameter replaced by the derivative with respect to its logarithm.
+    inducing_points : derivative with respect to each coordinate of Z; None without inducing points.
     """
 
     kernel: Kernel
@@ -80,10 +80,10 @@ class EvidenceGradient(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What a fit leaves behind."""
+    """The result of a fit."""
 
     posterior: Posterior
-    held: Any  # what the posterior was made of
+    held: Any  # the natural parameters that the posterior was made from
     model: Model
     evidence: float
     gradient: EvidenceGradient | None  # None after minibatches
@@ -91,26 +91,26 @@ class Fitted(NamedTuple):
     evaluations: int
     status: Status
     jitter: float
-    is_estimate: bool = False  # the evidence is extrapolated from some of the rows
-    stored_rows: int | None = None  # points of the posterior that are rows; None: nobody looked
+    is_estimate: bool = False  # if the evidence is extrapolated from some of the rows
+    stored_rows: int | None = None  # how many points of the posterior are rows; None: not counted
 
 
 class Evaluation(NamedTuple):
     """The evidence at one setting of the free parameters."""
 
-    gradient: Named  # of the objective, for the free parameters
+    gradient: Named  # of the objective, with respect to the free parameters
     model: Model
     found: Evaluated
-    log_prior: Any  # of the kernel's parameters; 0 without constraints
+    log_prior: Any  # log prior of the kernel's parameters; 0 without constraints
 
     @property
     def objective(self) -> float:
-        """What training maximises: the evidence, and the priors of the kernel's parameters."""
+        """What training maximises: the evidence plus the log priors of the kernel's parameters."""
         return float(self.found.evidence) + float(self.log_prior)
 
 
 def fit_collapsed(problem: Problem, report: Report) -> Fitted:
-    """The method inside, an optimiser outside; early on, idle inducing points are moved."""
+    """Collapsed training; early on, idle inducing points are relocated."""
     model = problem.model
     evaluate = _CollapsedEvidence(problem, report)
 
@@ -172,7 +172,7 @@ class _CollapsedEvidence:
         return value, self.last.gradient
 
     def _solve(self, free: Named, max_passes: int) -> float:
-        """The evidence, the inner problem solved as well as passes and time allow."""
+        """The evidence, with the inner problem solved as far as passes and time allow."""
         self.evaluations += 1
         for done in range(0, max_passes, self.passes_at_once):
             value = self._some_passes(free, min(self.passes_at_once, max_passes - done))
@@ -194,19 +194,19 @@ class _CollapsedEvidence:
         found, value = self.last.found, self.last.objective
         if np.isfinite(value):
             self.memory = found.memory
-            # A jitter once needed is kept: a bound that switches jitter has no gradient.
+            # A larger jitter is kept: a bound that changes its jitter has no gradient.
             self.jitter = max(self.jitter, float(found.jitter))
         return value
 
     def follow(self, value: float) -> None:
-        """After an outer iteration: solve the next inner problem as well as the gain asks for."""
+        """After an outer iteration: set the next inner tolerance from its gain."""
         gain = value - self.value
         if np.isfinite(gain):
             self.tolerance = _INNER_SHARE * max(gain, 0.1 * self.problem.plateau_gain)
         self.value = value
 
     def relocated(self, free: Named) -> tuple[Model, bool]:
-        """The present model, with idle inducing points moved if that raises the bound."""
+        """The current model, with idle inducing points relocated if that raises the bound."""
         now, _ = self(free)
         model = jax.tree.map(np.asarray, self.last.model)
         rows = np.flatnonzero(self.problem.rows.weights)
@@ -230,7 +230,7 @@ class _CollapsedEvidence:
         return model, False
 
     def finish(self, free: Named) -> None:
-        """Solve the inner problem to the last digit, or as well as the time that is left allows."""
+        """Solve the inner problem to full accuracy, or as far as the remaining time allows."""
         self.tolerance = 0.0
         self._solve(free, _FINAL_PASSES)
 
@@ -253,7 +253,7 @@ def _evaluate(method, free, frozen, rows, memory, jitter, budget) -> Evaluation:
 
 
 def check_end(kernel: Kernel, evidence: Any, jitter: Any, factorised: Any) -> None:
-    """An error that says what broke, if a fit ended in something unusable."""
+    """Raise an error that says what failed, if the result of a fit cannot be used."""
     if not bool(factorised):
         raise NumericalError(
             "the covariance of the inducing points (Kmm) could not be factorised, even with a "
@@ -263,13 +263,13 @@ def check_end(kernel: Kernel, evidence: Any, jitter: Any, factorised: Any) -> No
     if not np.isfinite(float(evidence)):
         raise NumericalError(
             f"the evidence is not a number at the last parameters, kernel {kernel!r}. Try "
-            "standardize=True, a larger jitter, dtype='float64', or another start for the "
+            "standardize=True, a larger jitter, dtype='float64', or other initial values of the "
             "kernel's parameters."
         )
 
 
 def so_far(problem: Problem, last: Evaluation) -> Fitted:
-    """What a fit that stopped at `last` would leave behind; iterations are counted elsewhere."""
+    """The result of a fit that stops at `last`; iterations are counted elsewhere."""
     return finish(problem, last, 0, 0, Status.STOPPED)
 
 

@@ -1,31 +1,31 @@
-r"""Rows that stay where they are, and what they add up to for any parameters sent to them.
+r"""Rows kept on a device, and their sums for any parameters sent to them.
 
-In training by rounds the rows are put on a device once, filled up to a shape that all holders of
-rows share, so that the program is compiled once. A round sends a `Point` (model and q, some M²
-numbers) and gets the sums of row_sums.py back. Rows are taken a block at a time: memory beside the
-rows is that of one block's features, whatever their number. How many rows are in a block follows
-from the length of the whole table, and blocks are added up exactly (below): so a sum is the
-same to the last bit, whoever holds which blocks.
+In training by rounds the rows are put on a device once, padded to a shape that all holders of rows
+share, so that the program is compiled once. A round sends a `Point` (model and q, some M² numbers)
+and gets the sums of row_sums.py back. Rows are processed in blocks: the additional memory is that
+of one block's features, for any number of rows. The size of a block follows from the length of the
+whole table, and blocks are added exactly (below). So a sum is the same to the last bit, however the
+blocks are distributed.
 
-A round may ask for a random part of the rows (`Subset`). Whether a row takes part follows from its
-number in the whole table and the number of the round, by a hash, not from who holds it: so the
-part is the same however the table is split. (What it adds up to is the same but for rounding, since
-only the rows that take part are put into blocks.)
+A round may use a random part of the rows (`Subset`). Whether a row takes part is decided by a hash
+of its number in the whole table and the number of the round: so the part is the same however the
+table is split. (Its sum is the same up to rounding, since only the rows that take part are put into
+blocks.)
 
-**Sums that come out the same**, to the last bit, in whatever order their parts are added.
-Floating-point addition is not associative, so a sum over rows would depend on how they are split,
-by some 1e-16; and an optimiser that takes hundreds of steps on a surface with many hills lets that
-grow into another model. Integers have no such trouble. A block's sum x is taken apart as
+**Reproducible sums**, the same to the last bit for any order of their parts. Floating-point
+addition is not associative, so a sum over rows would depend on the split by about 1e-16; in
+hundreds of steps on a surface with many maxima, an optimiser could turn that into another model.
+Integer addition is associative. A block's sum x is written as
 
     x = high · 2⁻²⁴u + low · 2⁻⁶⁴u,     u = the power of two at or above the total weight,
 
-with integers of 64 bits, which are then added up in any order. Everything that is summed is an
-average over rows times their weight, so the largest that can be held is 2.7e11 for each unit of
-weight, and what is lost is 3e-20 of it for each block: less than float64 itself would lose.
-Whatever does not fit, or is no number, makes the whole sum NaN.
+with integers of 64 bits, which are then added in any order. Everything that is summed is an average
+over rows times their weight, so the largest possible value is 2.7e11 per unit of weight, and the
+rounding error is 3e-20 per unit of weight for each block: less than that of float64. A value that
+does not fit, or is not a number, makes the whole sum NaN.
 
-What remains is that a *block* must be the same rows, in the same order, whoever holds them:
-distributed/whole_blocks.py sees to it on a cluster.
+Each *block* must consist of the same rows, in the same order, on any holder: on a cluster
+distributed/whole_blocks.py ensures this.
 """
 
 import math
@@ -49,9 +49,9 @@ from .row_sums import RowSums, flops_of_a_row, row_sums
 
 _LARGEST_BLOCK = 4096
 _SMALLEST_BLOCK = 64
-_FEWEST_BLOCKS = 32  # of a table, if they are not to be smaller than that: several hold a few each
+_FEWEST_BLOCKS = 32  # so that several holders have a few blocks each
 _FLOPS_AT_ONCE = {"cpu": 1e11, "gpu": 2e13}
-_WIDE = np.dtype(np.float64)  # what sums are added up in, whatever the rows are in
+_WIDE = np.dtype(np.float64)  # dtype of the sums, whatever that of the rows
 _HIGH, _LOW = 2.0**-24, 2.0**-64
 _LARGEST = 2.0**62  # of an integer
 
@@ -61,11 +61,11 @@ class Counted(NamedTuple):
 
     high: Any
     low: Any
-    is_whole: AnyArray  # False if something did not fit
+    is_whole: AnyArray  # False if a value did not fit
 
 
 class Point(NamedTuple):
-    """Where sums are asked for."""
+    """The parameters at which sums are computed."""
 
     model: Model
     q: WhitenedGaussian
@@ -73,7 +73,7 @@ class Point(NamedTuple):
 
 
 class Subset(NamedTuple):
-    """A random share of all rows, another one each round."""
+    """A random part of all rows, different in each round."""
 
     seed: int
     round: int
@@ -87,7 +87,7 @@ class Subset(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The sums at a point, and how the factorisation of Kmm went there."""
+    """The sums at a point, and the result of the factorisation of Kmm there."""
 
     sums: RowSums
     jitter: Float[AnyArray, ""]
@@ -95,7 +95,7 @@ class Found(NamedTuple):
 
 
 class PartFound(NamedTuple):
-    """The same of some of the rows, as long as there are others to be added."""
+    """The sums of some of the rows, until all others are added."""
 
     sums: Counted
     jitter: Float[AnyArray, ""]
@@ -110,35 +110,35 @@ class Span(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """Room for some number of blocks of one size."""
+    """A number of blocks and their size."""
 
     blocks: int
     rows_in_a_block: int
 
     @classmethod
     def for_rows(cls, n_rows: int) -> "Shape":
-        """Room for n rows: a block of their own up to 4096, several of that size above."""
+        """Shape for n rows: one block up to 4096, several of that size above."""
         return cls.in_blocks(n_rows, min(rounded_up(max(n_rows, 1)), _LARGEST_BLOCK))
 
     @classmethod
     def in_blocks(cls, n_rows: int, size: int) -> "Shape":
-        """Room for n rows in blocks of this size."""
+        """Shape for n rows in blocks of this size."""
         return cls(rounded_up(-(-max(n_rows, 1) // size)), size)
 
 
 def rows_in_a_block(n_rows: int) -> int:
-    """The size of blocks in a table of n rows that may be spread over several holders."""
+    """The block size for a table of n rows that may be split between several holders."""
     return min(max(rounded_up(-(-n_rows // _FEWEST_BLOCKS)), _SMALLEST_BLOCK), _LARGEST_BLOCK)
 
 
 @dataclass(frozen=True)
 class HeldRows:
-    """Rows on a device, filled up with rows of no weight, and their numbers in the whole table."""
+    """Rows on a device, padded with rows of weight 0, and their numbers in the whole table."""
 
     rows: Rows
     spans: tuple[Span, ...]
     shape: Shape
-    total_weight: float  # of the whole table: what sums are measured in
+    total_weight: float  # of the whole table: the unit of the sums
 
     def numbers(self) -> Int[np.ndarray, " N"]:
         """Each row's number in the whole table."""
@@ -147,11 +147,11 @@ class HeldRows:
 
     @property
     def nbytes(self) -> int:
-        """What they occupy."""
+        """Memory of the rows."""
         return sum(column.nbytes for column in self.rows)
 
     def __reduce__(self):
-        # Whether JAX has 64-bit types is a matter of the thread that unpacks: `hold` sees to it.
+        # JAX's 64-bit setting belongs to the thread that unpickles: `hold` takes care of it.
         rows = Rows(*map(np.asarray, self.rows))
         return hold, (rows, self.spans, self.shape, rows.y.dtype, self.total_weight)
 
@@ -159,7 +159,7 @@ class HeldRows:
 def hold(
     rows: Rows, spans: tuple[Span, ...], shape: Shape, dtype: np.dtype, total_weight: float
 ) -> HeldRows:
-    """Put rows on the device, for as many rounds as there will be."""
+    """Put rows on the device, for all rounds."""
     missing = shape.blocks * shape.rows_in_a_block - len(rows.y)
     X, y, weights = (np.asarray(column, dtype) for column in rows)
     filled = Rows(
@@ -172,7 +172,7 @@ def hold(
 
 
 def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> PartFound:
-    """What the held rows, or a random part of them, add up to; counted."""
+    """The sums of the held rows, or of a random part of them, as integers."""
     chosen = _chosen(held, subset)
     count = -(-int(np.count_nonzero(chosen >= 0)) // chosen.shape[1])
     dtype = np.dtype(held.rows.y.dtype)
@@ -192,13 +192,13 @@ def sums_at(held: HeldRows, point: Point, subset: Subset | None = None) -> PartF
 
 
 def _blocks_at_once(point: Point, rows_in_a_block: int) -> int:
-    """How many blocks take about a second, going by their flops: then Ctrl-C is listened to."""
+    """How many blocks take about a second, estimated from flops: then Ctrl-C is checked."""
     flops = rows_in_a_block * flops_of_a_row(*point.q.mean.shape)
     return max(1, int(for_platform(_FLOPS_AT_ONCE) / flops))
 
 
 def added(one: PartFound, other: PartFound) -> PartFound:
-    """What two sets of rows add up to together."""
+    """The sum of two sets of rows."""
     return PartFound(
         together(one.sums, other.sums),
         np.maximum(one.jitter, other.jitter),
@@ -207,19 +207,19 @@ def added(one: PartFound, other: PartFound) -> PartFound:
 
 
 def summed(part: PartFound, total_weight: float) -> Found:
-    """When that was the last part: the sums in float64."""
+    """After the last part: the sums in float64."""
     return Found(as_floats(part.sums, unit_of(total_weight)), part.jitter, part.factorised)
 
 
 def _chosen(held: HeldRows, subset: Subset | None) -> Int[np.ndarray, "K B"]:
-    """The places of the rows that take part, a line for each block; -1 where there is none."""
+    """Positions of the rows that take part, one line per block; -1 for padding."""
     numbers = held.numbers()
     places = np.arange(len(numbers))
     shape = held.shape
     if subset is not None:
         places = places[subset.includes(numbers)]
         expected = subset.share * shape.blocks * shape.rows_in_a_block
-        # eight standard deviations more than expected: one shape serves every round
+        # eight standard deviations above the mean: one shape for every round
         shape = Shape.for_rows(max(len(places), int(expected + 8.0 * expected**0.5)))
     chosen = np.full(shape.blocks * shape.rows_in_a_block, -1, np.int32)
     chosen[: len(places)] = places
@@ -249,25 +249,25 @@ def _sums(point: Point, rows: Rows, chosen, count, unit) -> PartFound:
 
 
 def unit_of(total_weight: float) -> float:
-    """The power of two that u is."""
+    """The exponent of the power of two u."""
     return 2.0 ** math.ceil(math.log2(total_weight))
 
 
 def counted(tree: Any, unit: Any) -> Counted:
-    """Arrays of float64 as integers; to be traced by JAX."""
+    """Arrays of float64 as integers; traceable by JAX."""
     scaled = jax.tree.map(lambda x: x / (unit * _HIGH), tree)
     whole = jax.tree.map(jnp.floor, scaled)
     high = jax.tree.map(lambda x: x.astype(jnp.int64), whole)
     low = jax.tree.map(lambda x, w: _nearest((x - w) * (_HIGH / _LOW)), scaled, whole)
-    fits = [jnp.all(jnp.abs(x) < _LARGEST) for x in jax.tree.leaves(scaled)]  # a NaN does not
+    fits = [jnp.all(jnp.abs(x) < _LARGEST) for x in jax.tree.leaves(scaled)]  # false for NaN
     return Counted(high, low, jnp.all(jnp.stack(fits)))
 
 
 def together(one: Counted, other: Counted) -> Counted:
-    """The sum of both, of NumPy's arrays or JAX's."""
+    """The sum of both, as NumPy or JAX arrays."""
     parts = (one.high, one.low), (other.high, other.low)
     high, low = total = jax.tree.map(lambda a, b: a + b, *parts)
-    # An overflow is a sum whose sign is that of neither of its parts.
+    # Overflow: the sign of the sum differs from that of both parts.
     overflows = jax.tree.map(lambda a, b, s: (((a ^ s) & (b ^ s)) < 0).any(), *parts, total)
     is_whole = one.is_whole & other.is_whole
     for overflow in jax.tree.leaves(overflows):
@@ -276,7 +276,7 @@ def together(one: Counted, other: Counted) -> Counted:
 
 
 def as_floats(sums: Counted, unit: float) -> Any:
-    """The tree that was counted, in NumPy's float64."""
+    """The tree of sums in NumPy's float64."""
     scale = unit if bool(sums.is_whole) else math.nan
 
     def joined(high, low):

@@ -1,9 +1,9 @@
 """Training the informative vector machine: learn the kernel on some rows, then choose the rows.
 
-The chosen rows are those hardest to predict, so their evidence speaks for noise: learned against
-it, the kernel of banana ends with log Z = M log ½, explaining nothing, and so for other sets and
-schedules of choosing and learning in turn. Here the kernel is learned by EP on as many rows drawn
-at random, whose evidence is fair, and the rows are chosen once, for that kernel.
+The chosen rows are those hardest to predict, so their evidence favours noise: a kernel learned from
+it on banana ends with log Z = M log ½ and explains nothing; other data sets, and choosing and
+learning in turn, gave the same. So here the kernel is learned by EP on the same number of random
+rows, whose evidence is not biased, and the rows are chosen once, for that kernel.
 """
 
 from collections.abc import Callable
@@ -63,7 +63,9 @@ def _taken(rows: Rows, indices: np.ndarray) -> Rows:
 
 @partial(compiled, static_argnums=3)
 def _filter(kernel, likelihood, rows: Rows, count: int):
-    """The rows, and what must be added to the log partition of their sites to get log Z."""
+    """The chosen rows, and the term to be added to the log partition of their sites to get log
+    Z.
+    """
     chosen = choose_rows(kernel, likelihood, rows, count)
     prior, _ = FullPrior.over(kernel, jnp.asarray(rows.X)[chosen.indices])
     partition = log_partition(prior.belief(chosen.sites), chosen.sites)

@@ -1,4 +1,4 @@
-"""The paper's way: L-BFGS-B over m, the triangle of S, Z and the kernel at once.
+"""The paper's optimisation: L-BFGS-B over m, the triangle of S, Z and the kernel at once.
 
 The kernel is frozen at first and then unfrozen. The bound is that of sparse_kl.py for any q.
 """
@@ -23,7 +23,7 @@ from .full_batch import Evaluation, Fitted, Problem, finish, so_far
 from .parameters import Model, Named, add_prior, decode, encode, limits
 from .steps import Triangle, gaussian, inverse_diagonal, prior_base
 
-_FROZEN_SHARE = 0.2  # of max_iter, at most, with the kernel frozen
+_FROZEN_SHARE = 0.2  # most iterations with the kernel frozen, as a share of max_iter
 
 
 def fit_jointly(problem: Problem, report: Report) -> Fitted:
@@ -73,7 +73,7 @@ class _JointBound:
         return self.at(free)
 
     def at(self, free: Named) -> tuple[float, Any]:
-        """The same, whoever may want to stop."""
+        """The evaluation without checks whether to stop."""
         self.evaluations += 1
         jitter = np.asarray(self.jitter, self.rows.y.dtype)
         self.last = _evaluate(self.problem.method.bound, free, self.frozen, self.rows, jitter)
@@ -90,7 +90,7 @@ class _JointBound:
 def _evaluate(bound, free, frozen, rows, jitter) -> Evaluation:
     mean, lower = free["q"]["mean"], jnp.tril(free["q"]["lower"])
     q = gaussian(Triangle(mean, lower), mean.dtype)
-    if bound == "tight":  # each row then finds its own share
+    if bound == "tight":  # so that each row gets its own share
         q = q._replace(shrink=jnp.ones((len(mean), 1), mean.dtype))
     others = {name: value for name, value in free.items() if name != "q"}
     model, pullback = jax.vjp(lambda others: decode(others, frozen), others)

@@ -1,19 +1,21 @@
-r"""The host's loop of every training in steps: one chunk after another, and what lies between two.
+r"""The host's loop of every training in steps: chunks of work, and what happens between two of
+them.
 
 A strategy brings its step: minibatches (stochastic.py), neighbourhoods (local/training.py), rounds
 over all rows (rounds.py) or over samples of them (sampled_rounds.py). The loop does the rest:
 
-    resume      begin at a checkpoint, if there is one
+    resume      start from a checkpoint, if there is one
     step        a chunk of work, of about a second
-    undo        if the chunk went wrong, forget it and run it again with half the rates
+    undo        if the chunk diverged, discard it and repeat it with half the rates
     count       steps and scores; when scores no longer rise, the rates fall fast (`RunState`)
-    report      to the user, whose callback may ask to stop, as may the clock and Ctrl-C
-    checkpoint  if so much time has passed that writing costs little beside it
-    end         by the strategy's own test (steps, time, tolerance) or because somebody asked; a
-                last checkpoint, and the posterior
+    report      to the user; the callback, the time limit or Ctrl-C may ask to stop
+    checkpoint  if enough time has passed that writing takes a small share of it
+    end         by the strategy's own test (steps, time, tolerance) or on request; a last
+                    checkpoint, and the posterior
 
-A run is a function of its plan, its start and its seed. What changes on the way is the strategy's
-state and the `RunState`. Both are in every checkpoint: a run that is resumed is the same run.
+A run is determined by its plan, its start and its seed. Only the strategy's state and the
+`RunState` change during a run. Both are in every checkpoint, so a resumed run gives the same
+result.
 """
 
 from collections.abc import Callable
@@ -32,22 +34,22 @@ from .checkpoint import Checkpoints, Saved, take_up_history, with_history
 from .full_batch import Fitted
 from .schedule import Pace, Plan, has_plateaued
 
-State = Any  # a strategy's own, and a value: the loop may go back to an old one
+State = Any  # the strategy's state, immutable: the loop may return to an old one
 _MOST_RETRIES = 5
 
 
 class Measure(NamedTuple):
-    """What a chunk of steps has shown."""
+    """The result of a chunk of steps."""
 
     steps: int
-    bound: float  # of all rows, or an estimate of it
-    objective: float  # the same per unit of weight
+    bound: float  # the bound of all rows, or an estimate
+    objective: float  # its negative per unit of weight
     held_out_nlp: float | None = None
-    is_good: bool = True  # else the chunk is to be undone
+    is_good: bool = True  # if False, the chunk is undone
 
 
 class RunState(NamedTuple):
-    """Where a run stands."""
+    """The progress of a run."""
 
     done: int
     pace: Pace
@@ -64,7 +66,7 @@ class RunState(NamedTuple):
 
     @classmethod
     def of(cls, saved: Saved, plan: Plan) -> "RunState":
-        """As a checkpoint has it; the plan may have become longer or shorter since."""
+        """The progress in a checkpoint; the plan may have become longer or shorter since then."""
         if "standing" not in saved.header:  # in rounds, kept by an older fewknots
             done = saved.header["rounds" if "rounds" in saved.header else "done"]
             return cls.at_first(plan)._replace(done=done)
@@ -75,7 +77,7 @@ class RunState(NamedTuple):
         return cls(**(held | {"pace": pace, "scores": tuple(held["scores"])}))
 
     def header(self, plan: Plan, seed: int) -> dict[str, Any]:
-        """What a checkpoint is to say of it."""
+        """The part for a checkpoint's header."""
         return {
             "standing": self._asdict() | {"pace": self.pace._asdict()},
             "planned_steps": plan.steps,
@@ -83,17 +85,19 @@ class RunState(NamedTuple):
         }
 
     def share(self, limit: TimeLimit | None) -> float:
-        """How much of the run is over: of its steps or of its time, whichever is more."""
+        """How much of the run is over: the share of its steps or of its time, whichever is
+        larger.
+        """
         share = self.pace.share(self.done)
         return share if limit is None else max(share, limit.share())
 
     def after(
         self, found: Measure, limit: TimeLimit | None, seconds: float, tol: float, patience: int
     ) -> "RunState":
-        """After steps that went well; if there have been no better scores for long, near the end.
+        """After successful steps; moves towards the end if scores have not improved for long.
 
         The score is the objective, unless rows are held out.
-        seconds : that the fit has taken by now
+        seconds : that the fit has taken so far
         """
         now = self._replace(done=self.done + found.steps)
         score = found.objective if found.held_out_nlp is None else -found.held_out_nlp
@@ -111,7 +115,7 @@ class RunState(NamedTuple):
         )
 
     def slower(self, steps: int, advice: str) -> "RunState":
-        """After steps that diverged and are undone: half the rates, and a warning."""
+        """After steps that diverged: half the rates, and a warning."""
         if self.retries >= _MOST_RETRIES:
             raise NumericalError(
                 f"training diverged {self.retries + 1} times in a row around step {self.done}, "
@@ -128,31 +132,31 @@ class RunState(NamedTuple):
 
 @runtime_checkable
 class Strategy(Protocol):
-    """What one way of training brings."""
+    """The interface of one kind of training."""
 
-    plan: Plan  # of batch size 0 where each step sees all rows
+    plan: Plan  # batch size 0 if each step uses all rows
     n_rows: int
-    tol: float  # what scores must gain; 0: they do not end the run
-    patience: int  # scores that a look back takes
-    advice: str  # to a user whose training diverges
+    tol: float  # least gain of the scores; 0: they do not end the run
+    patience: int  # number of scores to compare with as many before
+    advice: str  # advice in the error for a training that diverges
 
     def begin(self, now: RunState, saved: Saved | None) -> State:
-        """The state before the first step, or the one that a checkpoint holds."""
+        """The state before the first step, or the one in a checkpoint."""
 
     def status(self, state: State, now: RunState) -> Status | None:
-        """How the run has ended; None if there are steps left."""
+        """How the run has ended; None if it has not."""
 
     def step(self, state: State, now: RunState) -> tuple[State, Measure]:
-        """A chunk of steps; raises StoppedEarly if it was asked to stop in the middle."""
+        """Do a chunk of steps; raises StoppedEarly if asked to stop in the middle."""
 
     def saved(self, state: State) -> Saved:
-        """What a checkpoint must hold for `begin`."""
+        """The contents of a checkpoint, for `begin`."""
 
     def so_far(self, state: State, bound: float) -> Fitted:
-        """The posterior of a moment, at the bound that was reported; soon."""
+        """The current posterior, with the bound last reported; must be quick."""
 
     def fitted(self, state: State, bound: float | None) -> Fitted:
-        """The posterior at the end, and its evidence; `bound` was reported last, if any was."""
+        """The final posterior and its evidence; `bound` is the one last reported, if any."""
 
 
 def train(
@@ -162,7 +166,7 @@ def train(
     checkpoints: Checkpoints | None,
     resumed: Saved | None,
 ) -> Fitted:
-    """Step until the strategy is done or somebody asks to stop."""
+    """Do steps until the strategy is done or a stop is requested."""
     plan, limit, now, bound = strategy.plan, report.limit, RunState.at_first(strategy.plan), None
     if resumed is not None:
         now = RunState.of(resumed, plan)
@@ -184,7 +188,7 @@ def train(
                 new, found = strategy.step(state, now)
             except StoppedEarly:
                 if not report.moments:
-                    raise KeyboardInterrupt from None  # there is nothing to keep
+                    raise KeyboardInterrupt from None  # nothing to save
                 status = Status.STOPPED
                 break
             if not found.is_good:
@@ -202,7 +206,7 @@ def train(
                 so_far=partial(ended, strategy.so_far, Status.STOPPED),
             )
             if stop:
-                # The end of the time is the end of the plan, and no interruption of it.
+                # The time limit is part of the plan: reaching it is not an interruption.
                 planned = None if report.interrupted else strategy.status(state, now)
                 status = planned or Status.STOPPED
                 break
@@ -214,5 +218,5 @@ def train(
 
 
 def all_finite(tree: Any) -> bool:
-    """Whether every number of a state is one."""
+    """Whether every number of a state is finite."""
     return all(bool(np.all(np.isfinite(leaf))) for leaf in jax.tree.leaves(tree))

@@ -1,24 +1,24 @@
-r"""The coordinates that optimisers move, and the way back to a model.
+r"""The free parameters that optimisers use, and their conversion to a model.
 
-Parameters of kernel and likelihood are moved as logarithms, Z in units of the kernel's
-lengthscales: there every coordinate of Z bends the bound alike, relevant input or not, and L-BFGS
-needs about half the iterations. What must not move is kept, in its own units, in `frozen`.
+Optimisers use the logarithms of the kernel's and the likelihood's parameters, and Z in units of the
+kernel's lengthscales: then the bound has a similar curvature in every coordinate of Z, whether the
+input is relevant or not, and L-BFGS needs about half the iterations. Parameters that are not
+learned are in `frozen`, in their own units.
 
-Of a kernel that warps its inputs (kernels/warp.py) they are coordinates of Z under the warps of the
-start: so the points stay among the rows as the warps are learned.
+If the kernel warps its inputs (kernels/warp.py), Z is given in coordinates under the initial
+warps, so that the points stay among the rows while the warps are learned.
 
-Minibatches keep the lengthscales of the start as Z's unit. Adam does not profit from the moving
-one, and suffers from it: an input that turns out irrelevant has a growing lengthscale, which would
-carry the points along, away from the data, so that a row is far from all of them however long the
-lengthscale is. On the paper's flights, 500 points after 2000 steps, that is a hold-out NLP of 0.581
-instead of 0.572.
+Minibatch training keeps the initial lengthscales as Z's unit. A changing unit does not help Adam
+and does harm: the lengthscale of an irrelevant input grows and would move the points along, away
+from the data, so that every row is far from all points. On the paper's flights, with 500 points
+after 2000 steps, the hold-out NLP would be 0.581 instead of 0.572.
 
-**Constraints** on the kernel's parameters. kernels/constraints.py is what the user writes. Here it
-is arrays, one for each parameter, which travel in `frozen`. With x = log θ:
+**Constraints** on the kernel's parameters. The user writes them as in kernels/constraints.py. Here
+they are arrays, one for each parameter, in `frozen`. With x = log θ:
 
-- Within a range: optimisers with limits keep x inside by themselves, the others are put back to
-  the nearest end after each step (`inside`). There exp(log θ) is the end to the last digit, and
-  not the next number to it (`within`).
+- Range: optimisers with limits keep x inside by themselves; after a step of another optimiser, x is
+  moved to the nearest end (`inside`). At an end θ is exactly the end, not a neighbouring number
+  due to rounding (`within`).
 - Fixed is a range of one value, and the derivative with respect to x is zero.
 - A prior N(log median, spread²) of x adds to the objective
 
@@ -40,13 +40,13 @@ from ..numerics.fields import Positive
 
 Named = dict[str, Any]
 
-# Each parameter of the kernel stays within this factor of its start: an irrelevant input's
-# lengthscale would otherwise drift to infinity, along a direction in which nothing changes.
+# Each parameter of the kernel stays within this factor of its start: otherwise an irrelevant
+# input's lengthscale would drift to infinity, since the bound does not change in this direction.
 _LOG_RANGE = float(np.log(1e5))
 
 
 class Constraints(NamedTuple):
-    """Kernels that hold, instead of each parameter, what is known of it."""
+    """Kernels with, in place of each parameter, its constraint."""
 
     low: Kernel
     high: Kernel
@@ -55,7 +55,7 @@ class Constraints(NamedTuple):
 
 
 class Model(NamedTuple):
-    """What a fit is about; Z is None for methods without inducing points."""
+    """The model of a fit; Z is None for methods without inducing points."""
 
     kernel: Kernel
     Z: Float[AnyArray, "M D"] | None
@@ -63,7 +63,7 @@ class Model(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """Which parts of the model may move, and the kernel's how far."""
+    """Which parts of the model are learned, and the constraints of the kernel."""
 
     kernel: bool
     Z: bool
@@ -72,9 +72,9 @@ class Learned(NamedTuple):
 
 
 def encode(model: Model, learned: Learned, moving_unit: bool = True) -> tuple[Named, Named]:
-    """(free, frozen): what the optimiser moves and what it must leave alone.
+    """(free, frozen): the parameters for the optimiser, and all others.
 
-    moving_unit : whether Z is in units of the lengthscales as they are, or as they are here.
+    moving_unit : whether Z's unit is the current lengthscales, or fixed to those given here.
     """
     free: Named = {}
     unit = 1.0 if model.Z is None else _unit(model.kernel, model.Z)
@@ -83,7 +83,7 @@ def encode(model: Model, learned: Learned, moving_unit: bool = True) -> tuple[Na
     is_warped = places.of_coordinates is not places
     if learned.kernel and learned.constraints is not None:
         frozen["constraints"] = learned.constraints
-        # a warm start may begin outside of them
+        # a warm start may be outside of the ranges
         model = model._replace(kernel=within(model.kernel, learned.constraints))
     for name in ("kernel", "likelihood"):
         part = getattr(model, name)
@@ -101,7 +101,7 @@ def encode(model: Model, learned: Learned, moving_unit: bool = True) -> tuple[Na
 
 
 def decode(free: Named, frozen: Named) -> Model:
-    """The model that `free` and `frozen` stand for."""
+    """The model for `free` and `frozen`."""
     kernel, likelihood = (
         frozen[name] if name in frozen else jax.tree.map(jnp.exp, free[name])
         for name in ("kernel", "likelihood")
@@ -116,9 +116,9 @@ def decode(free: Named, frozen: Named) -> Model:
 
 
 def add_prior(gradient: Named, free: Named, frozen: Named, share: Any = 1.0) -> tuple[Named, Any]:
-    """(gradient, log p): the gradient with that of the kernel's priors added, and their value.
+    """(gradient, log p): the gradient plus that of the kernel's log priors, and the log priors.
 
-    share : of the data that the gradient is about; as much of the prior goes with it.
+    share : of the data in the gradient; the same share of the prior is added.
     """
     if "constraints" not in frozen:
         return gradient, 0.0
@@ -128,14 +128,16 @@ def add_prior(gradient: Named, free: Named, frozen: Named, share: Any = 1.0) -> 
 
 
 def put_back(free: Named, frozen: Named) -> Named:
-    """After a step that knows no limits: the kernel's parameters in their ranges again."""
+    """After a step without limits: the kernel's parameters moved back into their ranges."""
     if "constraints" not in frozen:
         return free
     return free | {"kernel": inside(free["kernel"], frozen["constraints"])}
 
 
 def limits(free: Named, frozen: Named) -> tuple[Named, Named]:
-    """How far each free parameter may go: logarithms a set range or the user's, others anywhere."""
+    """Limits of each free parameter: for logarithms the default range or the user's; none for
+    others.
+    """
 
     def reach(name: str, parameter):
         far = _LOG_RANGE if name in ("kernel", "likelihood") else np.inf
@@ -153,9 +155,9 @@ def _unit(kernel: Kernel, Z: Float[AnyArray, "M D"]) -> Float[AnyArray, "..."] |
 
 
 def constraints_of(kernel: Kernel, start: Kernel) -> Constraints | None:
-    """What the user's `kernel` says of the parameters of `start`; None if nothing.
+    """The constraints in the user's `kernel` for the parameters of `start`; None if there are none.
 
-    start : the kernel that training begins with, all its parameters arrays.
+    start : the initial kernel, with arrays for all parameters.
     """
     if not _has_constraints(kernel):
         return None
@@ -172,8 +174,8 @@ def _has_constraints(kernel: Kernel) -> bool:
 def _each(kernel: Kernel, start: Kernel, i: int) -> Kernel:
     if type(kernel) is not type(start):
         raise ValueError(
-            f"warm_start=True continues with the kernel {start!r}, to which the constraints of "
-            f"{kernel!r} do not belong. Set warm_start=False to begin anew."
+            f"warm_start=True continues with the kernel {start!r}, which does not match the "
+            f"constraints of {kernel!r}. Set warm_start=False to start again."
         )
     values = start.get_params(deep=False)
     for name, role in start.roles.items():
@@ -188,7 +190,9 @@ def _each(kernel: Kernel, start: Kernel, i: int) -> Kernel:
 
 
 def within(kernel: Kernel, constraints: Constraints) -> Kernel:
-    """The kernel in its ranges, for logarithms in their limits; fixed parameters have no slope."""
+    """The kernel within its ranges, from logarithms within their limits; fixed parameters have
+    gradient 0.
+    """
 
     def one(value, low, high):
         xp = array_module(value)
@@ -199,11 +203,11 @@ def within(kernel: Kernel, constraints: Constraints) -> Kernel:
 
 
 def inside(logs: Kernel, constraints: Constraints) -> Kernel:
-    """The logarithms, each put back to the nearest end of its range."""
+    """The logarithms, each moved to the nearest end of its range if outside."""
 
     def one(x, low, high):
         xp = array_module(x)
-        with np.errstate(divide="ignore"):  # a range may begin at zero
+        with np.errstate(divide="ignore"):  # the low end may be zero
             return xp.clip(x, xp.log(low), xp.log(high))
 
     return jax.tree.map(one, logs, constraints.low, constraints.high)

@@ -1,28 +1,30 @@
-r"""Full-batch training in rounds: for rows that are many, or far away, and looked at few times.
+r"""Full-batch training in rounds: for rows that are many or on other machines, with few passes
+over them.
 
-A round looks at all rows at one kernel, Z and q, wherever the rows are (summation.py). Between two
-rounds the client maximises a surrogate: its own sample of the rows, corrected by what the rounds
-have told (surrogate.py). What is here is a step of the loop (loop.py), by a trust-region method.
-The surrogate is trusted in a box around the best place known, |θ - θ_k| ≤ radius for every
-coordinate, and the next round says how much of the promised gain was real:
+A round evaluates sums over all rows at one kernel, Z and q, wherever the rows are (summation.py).
+Between two rounds the client maximises a surrogate: the bound of its own sample of the rows,
+corrected by the results of the rounds (surrogate.py). This file is one step of the loop (loop.py),
+a trust-region method. The surrogate is trusted in a box around the best point so far,
+|θ - θ_k| ≤ radius for every coordinate, and the next round shows how much of the predicted gain was
+real:
 
-| gain                        | the place                  | the box                     |
+| gain                        | the new point              | the box                     |
 |-----------------------------|----------------------------|-----------------------------|
-| none                        | not followed               | a quarter of the step       |
-| less than ¼ of the promise  | followed                   | half of the step            |
-| more than ¾, at the border  | followed                   | twice as wide               |
+| none                        | rejected                   | a quarter of the step       |
+| less than ¼ of prediction   | accepted                   | half of the step            |
+| more than ¾, at the border  | accepted                   | twice as wide               |
 
-In a small enough box the surrogate is right for θ, since its gradient is. A promise that is several
-times what the gradient here allows is not believed, and costs no round: the box is made smaller at
-once. q knows no box: where it is q that is promised too much, the next round is at a
-natural-gradient step by what all rows said, θ as it is, and at a shorter one if need be.
+In a small enough box the surrogate is accurate for θ, since its gradient is exact. If the predicted
+gain is several times what the gradient allows to first order, the box is made smaller at once,
+without a round. The box does not limit q: if the gain predicted for q is wrong, the next round is
+at a natural-gradient step for q from the sums of all rows, with θ fixed, and if necessary at a
+shorter one.
 
-The fit ends when the surrogate promises so little that ten rounds like it would gain less than
-`tol` for each unit of weight: at once if it is not the box that keeps it from more, else after
-three such rounds.
+The fit ends when the predicted gain is so small that ten such rounds would gain less than `tol` per
+unit of weight: at once if the box does not limit the step, otherwise after three such rounds.
 
-A run is a function of its start, its sample and where it stands, which is all that goes into a
-checkpoint: the best place and its sums, the corrections and the radius. No round is made twice.
+A run is determined by its start, its sample and its state, which a checkpoint contains: the best
+point and its sums, the corrections and the radius. So a resumed run repeats no round.
 """
 
 import time
@@ -48,31 +50,31 @@ from .surrogate import CurvatureCorrections, Iterate, Proposal, Sample, Surrogat
 
 _FIRST_RADIUS = 0.03  # lengthscales for Z, logarithms for the kernel's parameters
 _LEAST_RADIUS = 1e-6
-_SHORTEST_NATURAL = 0.01  # of a natural-gradient step
-_POOR, _GOOD = 0.25, 0.75  # of the gain that was promised
+_SHORTEST_NATURAL = 0.01  # length of a natural-gradient step
+_POOR, _GOOD = 0.25, 0.75  # shares of the predicted gain
 _MOSTLY = 0.5
-_INCREDIBLE = 4.0  # times what is right to first order
-_MOST_DOUBTS = 3  # about θ, before it is q that is doubted
+_INCREDIBLE = 4.0  # limit of a predicted gain, times the first-order gain
+_MOST_DOUBTS = 3  # failures for θ before q is the suspect
 _LITTLE_ROUNDS = 3
-_PLATEAU_ROUNDS = 10  # that would together gain less than `tol`
+_PLATEAU_ROUNDS = 10  # rounds that together would gain less than `tol`
 _KEPT = ("jitter", "radius", "natural", "little_rounds", "is_over")  # in a checkpoint's header
 
 
 def fit_in_rounds(run: RoundsRun, problem: Problem, report: Reporter) -> Fitted:
-    """Ask all rows, go where the surrogate is best, ask again."""
+    """Evaluate all rows, move to the surrogate's maximum, and repeat."""
     strategy = _Rounds(run, problem, report)
     return train(strategy, report, run.seed, run.checkpoints, run.resumed)
 
 
 class _TrustRegion(NamedTuple):
-    """The best place known, and how far around it the surrogate is trusted."""
+    """The best point so far, and the radius in which the surrogate is trusted."""
 
     here: Visited
     corrections: CurvatureCorrections
     jitter: float
     radius: float = _FIRST_RADIUS
-    natural: float = 0.0  # the length of the natural-gradient step to be made next, if one is
-    little_rounds: int = 0  # in a row
+    natural: float = 0.0  # length of the next natural-gradient step, if there is one
+    little_rounds: int = 0  # consecutive
     is_over: bool = False
 
     def box(self, radius: float, limits: tuple[Named, Named]) -> tuple[Named, Named]:
@@ -84,15 +86,16 @@ class _TrustRegion(NamedTuple):
         )
 
     def move(self, proposal: Proposal) -> Float[np.ndarray, " P"]:
-        """How far from here it is, in each coordinate of θ."""
+        """The step from here, in each coordinate of θ."""
         return flatten(proposal.place.free) - flatten(self.here.place.free)
 
     def natural_step(self) -> Proposal:
-        """By what all rows have said, θ as it is: for a q from which the surrogate misleads."""
+        """A natural-gradient step for q from the sums of all rows, with θ fixed: used if the
+        surrogate is wrong in q.
+        """
         (free, q), weighed = self.here.place, self.here.weighed
         seen, length = seen_at(q, weighed), self.natural
-        # The bound's own target is a precision, but for a log p that is not concave: then go
-        # a part of the way.
+        # If log p is not concave, the target may not be positive definite: then go part of the way.
         while (step := Damping().step(seen, length)) is None:
             length *= 0.5
         place = Iterate(free, Naturals(step.precision, step.linear))
@@ -100,11 +103,11 @@ class _TrustRegion(NamedTuple):
         return Proposal(place, step.promise, nothing, step.promise, step.promise)
 
     def after(self, proposal: Proposal, gain: float, worthwhile: float) -> "_TrustRegion":
-        """How far to trust the surrogate, now that the gain is known."""
+        """The new radius, given the actual gain."""
         length = float(np.max(np.abs(self.move(proposal)), initial=0.0))
         at_border = length > 0.99 * self.radius
         radius, natural = self.radius, self.natural
-        if not gain > 0.0:  # nor a number, perhaps
+        if not gain > 0.0:  # or it is NaN
             radius = max(0.25 * length, _LEAST_RADIUS)
             natural = float(proposal.of_q > _MOSTLY * proposal.promise)
         elif gain < _POOR * proposal.promise:
@@ -120,7 +123,7 @@ class _TrustRegion(NamedTuple):
 class _Rounds:
     """One round is one step (a `Strategy`); the state is None before the first."""
 
-    n_rows, tol, patience = 0, 0.0, 0  # the loop need not count rows, nor look at scores
+    n_rows, tol, patience = 0, 0.0, 0  # the loop does not count rows or check scores
     advice = "a larger jitter"
 
     def __init__(self, run: RoundsRun, problem: Problem, report: Reporter):
@@ -134,7 +137,7 @@ class _Rounds:
         scale, worthwhile = weight / rows.total_weight, problem.tol * weight / _PLATEAU_ROUNDS
         base, looks = run.start.base, run.looks
         self.sample = Sample(rows, scale, base, self.frozen, problem, worthwhile, looks)
-        self.seconds = 0.0  # that the last round took
+        self.seconds = 0.0  # seconds of the last round
 
     def begin(self, now: RunState, saved: Saved | None) -> _TrustRegion | None:
         if saved is None:
@@ -156,7 +159,7 @@ class _Rounds:
             here, jitter = self._ask(self.start, self.problem.jitter)
             nothing = CurvatureCorrections.none(len(flatten(self.start.free)))
             new = _TrustRegion(here, nothing, jitter)
-            self.so_far(new, None)  # an error, if not even the start is of use
+            self.so_far(new, None)  # raises an error if the start itself cannot be evaluated
         else:
             state, proposal = self._proposal(state)
             limit = self.report.limit
@@ -170,7 +173,7 @@ class _Rounds:
         return new, Measure(1, evidence, evidence / self.run.summation.total_weight)
 
     def _proposal(self, state: _TrustRegion) -> tuple[_TrustRegion, Proposal]:
-        """Where to ask next, and how far the surrogate was trusted for that."""
+        """The next point, and the radius that was used for it."""
         if state.natural:
             return state, state.natural_step()
         asked_to_stop, radius = self.report.is_asked_to_stop, state.radius
@@ -185,15 +188,15 @@ class _Rounds:
         return state, state.natural_step()
 
     def _follow(self, state: _TrustRegion, proposal: Proposal) -> _TrustRegion:
-        """Ask there, go there if that is better, and learn how far to trust."""
+        """Evaluate the point, accept it if better, and update the radius."""
         there, jitter = self._ask(proposal.place, state.jitter)
         state = state._replace(jitter=jitter)
         gain = float(there.weighed.bound) - float(state.here.weighed.bound)
         if state.natural:
-            natural = 0.0 if gain > 0.0 else 0.5 * state.natural  # a shorter one is next
+            natural = 0.0 if gain > 0.0 else 0.5 * state.natural  # try a shorter one next
             state = state._replace(natural=natural, is_over=0.0 < natural < _SHORTEST_NATURAL)
         else:
-            if np.isfinite(gain):  # a place that is not followed teaches as much
+            if np.isfinite(gain):  # rejected points give a correction, too
                 surrogate = Surrogate(self.sample, there, state.corrections, jitter)
                 error = surrogate.gradient_here() - proposal.gradient
                 corrections = state.corrections.learned(error, state.move(proposal))

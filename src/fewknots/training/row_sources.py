@@ -1,7 +1,7 @@
-"""Where the rows of a fit are: in memory, in files; on a cluster (distributed/fitting.py).
+"""Sources of rows for a fit: memory, files; for a cluster see distributed/fitting.py.
 
-Whatever they are kept in, a fit sees a `RowSource` first, of which it learns how many rows there
-are and how they spread, and then, once that is known, a `Table`: rows in the fit's units.
+A fit first gets a `RowSource`, which tells the number of rows and the spread of the inputs, and
+then makes from it a `Table`: the rows in the fit's units.
 """
 
 import hashlib
@@ -21,15 +21,15 @@ from . import feed as feeds
 from .feed import ArrayFeed, Feed, StoreFeed
 from .summation import MemorySums, Summation
 
-_SOME_ROWS = 10_000  # of a stream, whose targets show their size
-Encode = Callable[[Any], Any]  # targets as the likelihood has them
+_SOME_ROWS = 10_000  # rows of a stream that show the scale of its targets
+Encode = Callable[[Any], Any]  # encodes targets for the likelihood
 
 
 class Table(NamedTuple):
-    """The rows of a fit, wherever they are: how many, how to get some, how to train on all."""
+    """The rows of a fit: how many, how to get some, how to train on all."""
 
     n_rows: int
-    digest: Callable[[], str]  # the same for the same rows, and for no others
+    digest: Callable[[], str]  # equal for equal rows only
     take: Callable[[Int[np.ndarray, " n"]], Rows]  # standardised, in float64
     feed: Callable[[np.dtype, Int[np.ndarray, " H"]], Feed] | None  # (dtype, rows to leave out)
     summation: Callable[[np.dtype], Summation] | None = None  # for training in rounds
@@ -55,21 +55,23 @@ class RowSource(Protocol):
 
     @property
     def columns(self) -> InputColumns | None:
-        """The columns of the user's table that the features were made of; None: the same."""
+        """The columns of the user's table that the features were made from; None: they are the
+        features.
+        """
         ...
 
     @property
     def classes(self) -> np.ndarray | None:
-        """Both labels, sorted; None where targets are numbers."""
+        """The labels, sorted; None if targets are numbers."""
         ...
 
     @property
     def extremes(self) -> Float[np.ndarray, "n D"]:
-        """Rows, real or not, by which a column that never changes is seen."""
+        """Rows (real or not) that show which columns are constant."""
         ...
 
     def spread(self) -> Standardiser:
-        """What brings every input to mean 0 and standard deviation 1."""
+        """The standardiser: brings every input to mean 0 and standard deviation 1."""
         ...
 
     def table(self, standardiser: Standardiser, encode: Encode) -> Table:
@@ -83,7 +85,7 @@ def names_as_array(names: Any) -> np.ndarray | None:
 
 
 class RowsInMemory(NamedTuple):
-    """Rows that are at hand; `weights` have those of the classes in them."""
+    """Rows in memory; `weights` include class weights."""
 
     X: Float[np.ndarray, "N D"]
     y: np.ndarray  # codes of classes, or numbers
@@ -91,7 +93,7 @@ class RowsInMemory(NamedTuple):
     feature_names: np.ndarray | None = None
     classes: np.ndarray | None = None
     where: str = "memory"
-    columns: InputColumns | None = None  # of the user's table, if they are not the features
+    columns: InputColumns | None = None  # of the user's table, if they differ from the features
 
     @property
     def n_rows(self) -> int:
@@ -115,18 +117,18 @@ class RowsInMemory(NamedTuple):
         return int(np.count_nonzero(self.weights))
 
     def counted(self) -> "RowsInMemory":
-        """Without rows of weight zero."""
+        """The rows without those of weight zero."""
         counted = self.weights > 0
         return self if counted.all() else self._of(*self.take(np.flatnonzero(counted)))
 
     def repeated(self) -> "RowsInMemory":
-        """Each row as often as its weight says."""
+        """Each row repeated as often as its weight says."""
         copies = self.weights.astype(int)
         X, y = np.repeat(self.X, copies, axis=0), np.repeat(self.y, copies)
         return self._of(X, y, np.ones(copies.sum()))
 
     def merged(self) -> "RowsInMemory":
-        """Equal rows as one, in one order however they came."""
+        """Equal rows merged, in an order that does not depend on theirs."""
         return self._of(*merge_equal_rows(*self[:3]))
 
     def _of(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> "RowsInMemory":
@@ -134,11 +136,11 @@ class RowsInMemory(NamedTuple):
 
     @property
     def total_weight(self) -> float:
-        """Of all rows."""
+        """The total weight of all rows."""
         return float(np.sum(self.weights))
 
     def some_targets(self) -> tuple[np.ndarray, Float[np.ndarray, " N"]]:
-        """Targets and weights, to see what size targets have."""
+        """Targets and weights, to estimate the scale of the targets."""
         return self.y, self.weights
 
     def spread(self) -> Standardiser:
@@ -190,11 +192,11 @@ class RowsOfStream:
 
     @property
     def total_weight(self) -> float:
-        """Of all rows."""
+        """The total weight of all rows."""
         return float(self._factors @ self._spool.class_totals)
 
     def some_targets(self) -> tuple[np.ndarray, Float[np.ndarray, " n"]]:
-        """Targets and weights of enough rows to see what size targets have."""
+        """Targets and weights of enough rows to estimate the scale of the targets."""
         numbers = np.unique(np.linspace(0, self.n_rows - 1, _SOME_ROWS).astype(np.int64))
         _, targets, weights = self._spool.take(numbers)
         return targets, weights

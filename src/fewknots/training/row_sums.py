@@ -1,8 +1,8 @@
-r"""What some rows say about the bound: the one piece of code that every trainer sums up.
+r"""The terms of the bound for some rows: the sums that every trainer uses.
 
-Eq. (klsparse) is a sum over rows minus a divergence that knows no rows (section 4: "the ease of
-parallelizing the simple sum over N"). So is all that an optimiser asks of the rows. For a block of
-them, at one model and one q(v):
+Eq. (klsparse) is a sum over rows minus a divergence that does not depend on rows (section 4: "the
+ease of parallelizing the simple sum over N"). Everything an optimiser needs from the rows is a
+sum, too. For a block of rows, at one model and one q(v):
 
 | sum                    | name here    | shape  | what it is for                              |
 |------------------------|--------------|--------|---------------------------------------------|
@@ -20,9 +20,9 @@ them, at one model and one q(v):
 
 (The last three are None without that bound.)
 
-What follows from Kmm alone (L⁻¹ before, the gradient through it after) is done once for all blocks
-(`whiten`, `model_gradient`). The compiled loop over minibatches (steps.py) sums a batch, on one
-device or shared by several (`shared_row_sums`); training in rounds (rounds.py) sums everything, in
+Computations with Kmm alone (L⁻¹ before, the gradient through it after) are done once for all blocks
+(`whiten`, `model_gradient`). The compiled loop over minibatches (steps.py) sums over a batch, on
+one device or on several (`shared_row_sums`); training in rounds (rounds.py) sums over all rows, in
 one process or on a cluster (distributed/).
 
 Cost of a block of B rows: four products, 8BM² flops for each latent function, and the likelihood's
@@ -54,7 +54,7 @@ from ..numerics.arrays import AnyArray
 from ..numerics.linalg import rows_times
 from ..numerics.precision import rough_products
 
-ROWS = "rows"  # what several devices share, as the axis of a mesh of them is called
+ROWS = "rows"  # name of the axis of a mesh of devices
 # What a likelihood's expectations cost for each row and latent function, in flops of products: an
 # integral for each class takes 23 to 31 microseconds, quadrature over one Gaussian about one.
 _QUADRATURE, _INTEGRAL = 1e4, 3e5
@@ -77,7 +77,7 @@ class RowSums(NamedTuple):
 
 
 def flops_of_a_row(n_latent: int, n_inducing: int) -> float:
-    """What a look at one row costs, measured in the flops of products: to plan work by."""
+    """Cost of one row in flops of matrix products, to plan work."""
     expectations = _QUADRATURE if n_latent == 1 else _INTEGRAL
     return n_latent * (8.0 * n_inducing**2 + expectations)
 
@@ -92,8 +92,9 @@ def row_sums(
 ) -> RowSums:
     """One block's sums.
 
-    wide : the dtype of `information`, which in float32 would lose what it adds to Λ (steps.py).
-    rough : whether products that only point the way may be rounded as a device likes.
+    wide : the dtype of `information`; float32 may lose its contribution to Λ (steps.py).
+    rough : whether products that only affect the direction of a step may use a device's fast
+        rounding.
     """
     loosely = rough_products if rough else nullcontext
     features, pullback = project_rows(whitening, rows.X)
@@ -113,9 +114,9 @@ def row_sums(
     sums = RowSums(weight, log_prob, informed, linear, slope, d_kernel, d_points, d_likelihood)
     if q.shrink is None:
         return sums
-    felt = jnp.sum(terms.curvature * features.unexplained, axis=1, keepdims=True)
+    unexplained = jnp.sum(terms.curvature * features.unexplained, axis=1, keepdims=True)
     count = jnp.sum(rows.weights > 0).astype(weight.dtype)
-    return sums._replace(n_counted=count, unexplained=felt, shrunk=shrunk)
+    return sums._replace(n_counted=count, unexplained=unexplained, shrunk=shrunk)
 
 
 def shared_row_sums(
@@ -128,11 +129,11 @@ def shared_row_sums(
     wide,
     rough: bool,
 ) -> RowSums:
-    """The sums of the chosen rows, each device summing its part of them.
+    """The sums of the chosen rows; each device sums its part of them.
 
-    Devices hear of each other once: all sums travel as one vector. Left to itself the compiler
-    makes them meet in every loop over classes, too, where the devices of one CPU, which share its
-    threads, can wait for each other forever.
+    Devices communicate once: all sums are sent as one vector. Otherwise the compiler would also
+    communicate inside every loop over classes, where the devices of one CPU, which share its
+    threads, can deadlock.
     """
 
     def of_part(likelihood: Likelihood, q: WhitenedGaussian, rows: Rows, part) -> RowSums:
@@ -146,14 +147,14 @@ def shared_row_sums(
         mesh=devices,
         in_specs=(everywhere, everywhere, everywhere, PartitionSpec(ROWS)),
         out_specs=everywhere,
-        check_vma=False,  # a loop that begins with zeros does not say that they differ
+        check_vma=False,  # zeros alone do not differ between devices
     )(likelihood, q, rows, chosen)
 
 
 def model_gradient(
     whitening: Whitening, q: WhitenedGaussian, sums: RowSums
 ) -> tuple[Kernel, Float[Array, "M D"]]:
-    """The data term's derivatives for kernel and Z, from the sums of all rows."""
+    """Gradient of the data term with respect to kernel and Z, from the sums of all rows."""
     informed = sums.information.astype(q.mean.dtype)
     through_points = gradient_through_points(whitening, q, sums.slope, informed, sums.shrunk)
     return added((sums.d_kernel, sums.d_points), through_points)

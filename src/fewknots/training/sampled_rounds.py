@@ -1,9 +1,10 @@
-"""Stochastic training in rounds: each looks at a random part of the rows, wherever they are.
+"""Stochastic training in rounds: each uses a random part of the rows, wherever they are.
 
-The steps are those of steps.py, natural gradients and Adam (or an optimiser over everything), at
-the rates of schedule.py; a batch is whatever rows the hash of held_rows.py picks, `batch_size` of
-them on average. For rows so many that not even tens of looks at all of them can be afforded. A step
-is one round, and the loop is that of loop.py; one round on all rows at the end gives the bound.
+For so many rows that even tens of passes over all of them are too expensive. The steps are those of
+steps.py, natural gradients and Adam (or an optimiser over everything), with the rates of
+schedule.py; a batch consists of the rows that the hash of held_rows.py selects, `batch_size` of
+them on average. A step is one round of the loop in loop.py; a final round on all rows gives the
+bound.
 """
 
 from typing import NamedTuple
@@ -35,7 +36,7 @@ def fit_in_sampled_rounds(
 
 
 class _State(NamedTuple):
-    """What a round moves."""
+    """The state that a round changes."""
 
     train: steps.TrainState
     jitter: float

@@ -3,35 +3,35 @@ r"""The compiled part of stochastic training: hundreds of steps on minibatches i
 The bound's data term (eq. klsparse) is a sum over rows, so a batch of B rows times N/B estimates
 it, and its derivatives, without bias. Two rules use them.
 
-**Natural gradients** (the default). q(v) = N(m, S) is held by its natural parameters Λ = S⁻¹ and
-λ = S⁻¹m, in which a natural-gradient step of rate ρ is an average (section 4's derivatives, as in
-sparse_kl.py):
+**Natural gradients** (the default). q(v) = N(m, S) is stored as its natural parameters Λ = S⁻¹ and
+λ = S⁻¹m, for which a natural-gradient step of rate ρ is a weighted average (section 4's
+derivatives, as in sparse_kl.py):
 
     Λ ← (1-ρ) Λ + ρ (Λ₀ + (N/B) Aᵀ diag(wβ) A),
     λ ← (1-ρ) λ + ρ (λ₀ + (N/B) Aᵀ (wα + wβ μ)).                                       (step)
 
-Kernel and Z follow Adam along the same estimate of the bound. In whitened coordinates q keeps its
-meaning while they move.
+Kernel and Z take an Adam step with the same estimate of the bound. In whitened coordinates q
+remains meaningful while they change.
 
-If log p is not concave, a batch may ask for a Λ̂ that is no precision matrix, with Λ̂ what stands in
-brackets above. Then Λ moves with D = ρ(Λ̂ - Λ) to
+If log p is not concave, Λ̂, the term in brackets above, may not be positive definite for a batch.
+Then Λ moves, with D = ρ(Λ̂ - Λ), to
 
     Λ + D + ½ D Λ⁻¹ D = ½ (Λ + (Λ + D) Λ⁻¹ (Λ + D)),                                   (curve)
 
-which is positive definite for every D, has the same fixed points, and differs from (step) by an
-error of second order (Lin, Schmidt & Khan 2020). λ follows so that m takes the step that it would
-have taken, m ← m + Λ'⁻¹ ρ(λ̂ - Λ̂ m).
+which is positive definite for every D, has the same fixed points, and differs from (step) in second
+order (Lin, Schmidt & Khan 2020). λ is chosen so that m still takes its step,
+m ← m + Λ'⁻¹ ρ(λ̂ - Λ̂ m).
 
-**One optimiser on everything**, Adam or Adadelta as in the paper's section 5: q is held by m and
-the triangle of S = T Tᵀ.
+**One optimiser for everything**, Adam or Adadelta as in the paper's section 5: q is stored as m
+and the triangle T of S = T Tᵀ.
 
-**The tighter bound** (inference/tight.py) has a v for what the inducing points do not explain. Its
-1/v is a natural parameter like Λ, and takes the same step:
+**The tighter bound** (inference/tight.py) has a variance v for the part of f that the inducing
+points do not explain. 1/v is a natural parameter like Λ, and takes the same step:
 
     1/v ← (1-ρ)/v + ρ (1 + average of wβκ).                                           (step of v)
 
-(Λ₀, λ₀) is what q is measured against: the prior, I and 0, or, when rows come in instalments, the
-posterior of those before (`Base`).
+(Λ₀, λ₀) are the natural parameters of the distribution in the KL term (`Base`): the prior, I and
+0, or the posterior of earlier rows in `partial_fit`.
 
 | symbol   | name here                       | shape  |
 |----------|---------------------------------|--------|
@@ -42,11 +42,11 @@ posterior of those before (`Base`).
 | AᵀdiagβA | information                     | L×M×M  |
 | 1/v      | TrainState.rest                 | L×1    |
 
-Λ has eigenvalues from 1 to about N. Where N times float32's rounding is no longer small beside 1,
-`Naturals` are float64 and so is the one product that feeds them (`precision_dtype`); all else stays
-as it is. The features and that product are computed in full, for Cholesky factors depend on them;
-the rest of a step only points the way (`rough_products`). What a batch's rows add up to is
-row_sums.py's.
+Λ has eigenvalues from 1 to about N. If N times float32's rounding error is not small compared with
+1, `Naturals` are float64, and so is the product that updates them (`precision_dtype`); all else is
+unchanged. The features and that product are computed in full precision, since Cholesky factors
+depend on them; the rest of a step only affects its direction (`rough_products`). The sums over a
+batch are in row_sums.py.
 
 Cost of a step: four products over the batch, 8 B M² flops, about 12 M³, and the kernel's BMD.
 """
@@ -91,7 +91,8 @@ class Triangle(NamedTuple):
 
 
 class Base(NamedTuple):
-    """What q is measured against: N(m₀, Λ₀⁻¹) by its natural parameters, and m₀ᵀλ₀ - log|Λ₀|.
+    """The second distribution of the KL term, N(m₀, Λ₀⁻¹): its natural parameters, and m₀ᵀλ₀ -
+    log|Λ₀|.
 
     The constant is summed over latent functions.
     """
@@ -101,23 +102,23 @@ class Base(NamedTuple):
 
 
 class TrainState(NamedTuple):
-    """All that changes from step to step."""
+    """Everything that changes from step to step."""
 
-    free: Named  # kernel and Z, in the optimiser's coordinates
-    moments: Any  # the optimiser's memory
+    free: Named  # kernel and Z, as the optimiser's free parameters
+    moments: Any  # the optimiser's state
     q: Naturals | Triangle
     rest: Float[AnyArray, "L 1"] | None = None  # for the tighter bound
 
 
 class Rates(NamedTuple):
-    """How far each step of a chunk goes."""
+    """The rates of each step of a chunk."""
 
     natural: Float[AnyArray, " steps"]
     gradient: Float[AnyArray, " steps"]
 
 
 def precision_dtype(total_weight: float, dtype: np.dtype) -> np.dtype:
-    """What Λ must be held in: its rounding error grows with the weight of the data."""
+    """The dtype for Λ: its rounding error grows with the weight of the data."""
     return np.dtype(np.float64) if total_weight > _MOST_WEIGHT_FLOAT32 else np.dtype(dtype)
 
 
@@ -128,7 +129,7 @@ def prior_base(n_inducing: int, dtype: np.dtype, n_latent: int = 1) -> Base:
 
 
 def base_of(naturals: Naturals) -> Base:
-    """An earlier posterior as what the next is measured against."""
+    """An earlier posterior as the base of the next."""
     lower = np.linalg.cholesky(naturals.precision)
     whitened = np.linalg.solve(lower, naturals.linear[..., None])
     diagonal = np.diagonal(lower, axis1=1, axis2=2)
@@ -139,11 +140,11 @@ def base_of(naturals: Naturals) -> Base:
 @cache
 def _optimiser(name: str) -> Any:
     """Steps of size 1, for `run_chunk` to scale."""
-    import optax  # here: it is slow to import, and not needed in full batch
+    import optax  # imported here: slow, and not needed in full batch
 
     match name:
         case "natural_gradient":
-            return optax.adam(1.0, b2=0.99)  # the scale of gradients soon changes with q
+            return optax.adam(1.0, b2=0.99)  # gradients soon change their scale with q
         case "adadelta":
             return optax.adadelta(1.0, rho=0.9, eps=1e-4)  # the paper's library's offset
     return optax.adam(1.0)
@@ -152,7 +153,7 @@ def _optimiser(name: str) -> Any:
 def start_state(
     optimizer: str, free: Named, q: Naturals, dtype: np.dtype, bound: str = "standard"
 ) -> TrainState:
-    """The optimiser at rest, and q as it wants to hold it."""
+    """The optimiser's initial state, and q in the form that it uses."""
     if optimizer == "natural_gradient":
         rest = np.ones((len(q.linear), 1), q.linear.dtype) if bound == "tight" else None
         return TrainState(free, _optimiser(optimizer).init(free), q, rest)
@@ -163,7 +164,7 @@ def start_state(
 
 
 def gaussian(q: Naturals | Triangle, dtype) -> WhitenedGaussian:
-    """Q by its mean and a factor of its covariance."""
+    """Mean of q and a factor of its covariance."""
     if isinstance(q, Triangle):
         diagonal = jnp.diagonal(q.lower, axis1=1, axis2=2)
         return WhitenedGaussian(q.mean, q.lower.mT, 2.0 * jnp.sum(jnp.log(jnp.abs(diagonal))))
@@ -173,13 +174,13 @@ def gaussian(q: Naturals | Triangle, dtype) -> WhitenedGaussian:
 
 
 def _held(state: TrainState, dtype) -> WhitenedGaussian:
-    """The same of a state, with what the tighter bound leaves unexplained."""
+    """The same for a state, with v of the tighter bound."""
     q = gaussian(state.q, dtype)
     return q if state.rest is None else q._replace(shrink=(1.0 / state.rest).astype(dtype))
 
 
 def naturals_of(q: Naturals | Triangle) -> Naturals:
-    """Q by its natural parameters, however it is held."""
+    """The natural parameters of q, in whatever form it is stored."""
     if isinstance(q, Naturals):
         return q
     precision = np.linalg.inv(q.lower @ q.lower.mT)
@@ -202,14 +203,14 @@ def run_chunk(
 ) -> tuple[TrainState, Float[Array, ""], Bool[Array, ""]]:
     """The first `count` steps of a chunk; the average of their bounds; whether all is finite.
 
-    The chunk may be longer: so one compiled loop serves short ones too.
+    The chunk may be longer, so that one compiled loop is enough for shorter ones, too.
 
-    devices : among which the rows of each batch are shared
+    devices : the rows of each batch are split between them
     """
     wide = base.naturals.precision.dtype
 
     def sums_of(here: _Standpoint, chosen: Array) -> RowSums:
-        # a batch's noise is far above the rounding of rough products
+        # a batch's noise is much larger than the rounding errors
         model = here.whitening, here.model.likelihood, here.q
         if devices is not None:
             return shared_row_sums(devices, *model, rows, chosen, wide, rough=True)
@@ -231,10 +232,10 @@ def run_chunk(
 
 
 class _Standpoint(NamedTuple):
-    """All that a step knows before it looks at rows."""
+    """Everything that a step computes before it uses rows."""
 
     model: Model
-    pullback: Any  # from the model's derivatives to those of the free parameters
+    pullback: Any  # from the model's gradient to that of the free parameters
     whitening: Any
     q: WhitenedGaussian
 
@@ -257,7 +258,7 @@ def _moved_by(
     total_weight,
 ) -> tuple[TrainState, Float[Array, ""]]:
     """The state after a step, and the batch's estimate of the bound before it."""
-    # A batch of held-out rows alone, were it to happen, teaches nothing: 0 times N/0.
+    # A batch with held-out rows only would give 0 times N/0: it must have no effect.
     scale = total_weight / jnp.maximum(sums.weight, 1e-30)
     with rough_products():
         d_kernel, d_points = model_gradient(here.whitening, here.q, sums)
@@ -286,13 +287,13 @@ def step_from_sums(
     total_weight: Float[AnyArray, ""] | float,
     jitter: Float[AnyArray, ""] | float,
 ) -> tuple[TrainState, Float[Array, ""]]:
-    """One step whose batch was summed elsewhere (held_rows.py)."""
+    """One step from sums that were computed elsewhere (held_rows.py)."""
     here = _standpoint(state, frozen, jitter, base.naturals.linear.dtype)
     return _moved_by(optimizer, state, frozen, here, base, sums, rate, total_weight)
 
 
 def target(base: Base, sums: RowSums, scale) -> Naturals:
-    """Where (step) leads with ρ = 1."""
+    """The target of (step): the result for ρ = 1."""
     return Naturals(
         base.naturals.precision + scale * sums.information,
         base.naturals.linear + scale * sums.linear,
@@ -300,7 +301,7 @@ def target(base: Base, sums: RowSums, scale) -> Naturals:
 
 
 def on_the_curve(old: Naturals, towards: Naturals, rate, q: WhitenedGaussian) -> Naturals:
-    """What (step) has to aim at to arrive where (curve) does."""
+    """The target with which (step) gives the result of (curve)."""
     wide = old.precision.dtype
     moved = rate * (towards.precision - old.precision)
     half = q.factor.astype(wide) @ moved
@@ -312,7 +313,7 @@ def on_the_curve(old: Naturals, towards: Naturals, rate, q: WhitenedGaussian) ->
 def _natural_step(
     optimizer, state: TrainState, d_free, scale, towards: Naturals, rate
 ) -> TrainState:
-    """(step), and Adam for the rest, to which the scale of the gradient is nothing."""
+    """(step), and Adam for the rest, which does not depend on the scale of the gradient."""
     updates, moments = _optimiser(optimizer).update(d_free, state.moments)
     free = _moved(state.free, updates, rate.gradient)
     q = jax.tree.map(lambda old, new: old + rate.natural * (new - old), state.q, towards)
@@ -320,7 +321,9 @@ def _natural_step(
 
 
 def _moved(free: Named, updates: Named, rate) -> Named:
-    """Adam moves every coordinate by its rate, hence a point in D inputs by √D times that."""
+    """Adam moves every coordinate by its rate, and so a point with D inputs by √D times the
+    rate.
+    """
     rates = dict.fromkeys(free, rate)
     if "Z" in free:
         rates["Z"] = rate * min(1.0, (_FEW_INPUTS / free["Z"].shape[1]) ** 0.5)
@@ -358,17 +361,17 @@ def inverse_diagonal(lower: Float[Array, "L M M"]) -> Float[Array, "L M M"]:
 def divergence(q: WhitenedGaussian, base: Base) -> Float[Array, ""]:
     """KL[q(v) ‖ base] = ½(tr Λ₀S + mᵀΛ₀m - 2mᵀλ₀ + m₀ᵀλ₀ - log|Λ₀| - M - log|S|)."""
     precision, linear = (x.astype(q.mean.dtype) for x in base.naturals)
-    trace = jnp.sum(precision * (q.factor.mT @ q.factor))  # S is there already in a step
+    trace = jnp.sum(precision * (q.factor.mT @ q.factor))  # in a step S is already known
     square = jnp.vdot(q.mean, times(precision, q.mean) - 2.0 * linear)
     constant = base.constant.astype(q.mean.dtype)
     return 0.5 * (trace + square + constant - q.mean.size - q.log_det)
 
 
 class Evaluation(NamedTuple):
-    """What some rows say about the present state; of blocks of rows, the first two are added."""
+    """Scores of the current state on some rows; for blocks of rows, the first two are added."""
 
     data_term: Float[Array, ""]  # of the bound
-    log_prob: Float[Array, ""]  # of the targets, predicted: Σ w log E[p(y|f)]; 0 if not asked for
+    log_prob: Float[Array, ""]  # Σ w log E[p(y|f)], of predictions; 0 if not requested
     divergence: Float[Array, ""]
     model: Model
     held: HeldByPoints
@@ -380,9 +383,9 @@ class Evaluation(NamedTuple):
 def score(
     predicts: bool, state: TrainState, frozen: Named, base: Base, rows: Rows, jitter: Any
 ) -> Evaluation:
-    """Bound and, if asked for, predictions at the present parameters.
+    """The bound and, if requested, the predictions' log probability at the current parameters.
 
-    No derivatives: this compiles quickly.
+    Without derivatives, so it compiles quickly.
     """
     model = decode(state.free, frozen)
     features, _ = project(model.kernel, model.Z, rows.X, jitter)

@@ -1,8 +1,8 @@
 r"""Stochastic training: eq. (klsparse) from minibatches, for any number of rows.
 
-The steps themselves are in steps.py, the rates in schedule.py, the rows come from feed.py, and the
-host's loop is loop.py. What is here is one pass of that loop: a chunk of steps on the device, then
-a score. A chunk that ended in NaN, or a bound that fell off a cliff, is to be undone.
+The steps are in steps.py, the rates in schedule.py, the rows come from feed.py, and the host's
+loop is in loop.py. This file is one pass of that loop: a chunk of steps on the device, then a
+score. A chunk that ends in NaN, or with a bound that has fallen sharply, is undone.
 """
 
 import math
@@ -31,16 +31,16 @@ from .schedule import Plan, patience, rates
 from .steps import Base, Naturals, TrainState
 
 _CHUNK = 100  # steps in one compiled loop, at most
-# the first steps teach the most, and whoever watches would like to see them
+# the first steps gain the most and should be visible
 _FIRST_CHUNK = {"cpu": 5, "gpu": 20}
-_CHUNK_FLOPS = {"cpu": 1e11, "gpu": 2e13}  # about a second's: then the clock is looked at
-_LOOK_PER_STEP = 0.4  # what a look at a batch's rows costs, beside a step on them
-_MOST_RESERVED = 0.2  # of the whole time, for the last look at all rows
-_CLIFF = 2.0  # a bound this many times lower than the worst score is no noise
+_CHUNK_FLOPS = {"cpu": 1e11, "gpu": 2e13}  # flops of about a second: then the time limit is checked
+_LOOK_PER_STEP = 0.4  # cost of a score on a batch's rows, relative to a step
+_MOST_RESERVED = 0.2  # share of the time for the last score of all rows
+_CLIFF = 2.0  # a bound this many times lower than the worst score is not noise
 
 
 class Start(NamedTuple):
-    """Where a run begins: a model, q, and what q is measured against."""
+    """The start of a run: a model, q, and the base of the KL term."""
 
     model: Model
     q: Naturals
@@ -48,7 +48,7 @@ class Start(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a run is given beside the problem: its rows, its size, its seed and its folder."""
+    """What a run needs besides the problem: its rows, its plan, its seed and its folder."""
 
     plan: Plan
     feed: Feed
@@ -81,7 +81,7 @@ class _Minibatches:
             _steps_in_a_chunk(run.plan, *_inducing_points(run.start.model).shape),
         )
         self.patience = patience(self.chunk_steps, run.plan.batch_size, self.n_rows)
-        self.step_seconds: float | None = None  # what a step took of late
+        self.step_seconds: float | None = None  # recent seconds per step
         self.sharding = _sharing(run.plan.batch_size)
         if self.sharding is not None:
             run.feed.place(NamedSharding(self.sharding.mesh, PartitionSpec()))
@@ -107,7 +107,7 @@ class _Minibatches:
         wanted = min(rest_of_chunk, max(first, now.done), now.pace.end - now.done)
         began = time.perf_counter()
         chunk = feed.chunk(self.run.seed, now.done, self.chunk_steps, plan.batch_size)
-        # the row numbers, each batch split among the devices if there are several
+        # row numbers; each batch is split between the devices if there are several
         chosen = jax.device_put(chunk.chosen, self.sharding)
         new, bound, finite = steps.run_chunk(
             plan.optimizer,
@@ -132,9 +132,9 @@ class _Minibatches:
         return new, measure
 
     def _plan_the_end(self, step_seconds: float) -> None:
-        """Keep as much time for the last look at all rows as it will take, going by the steps."""
+        """Reserve the time for the last score of all rows, estimated from the steps."""
         first, limit = self.step_seconds is None, self.report.limit
-        self.step_seconds = 0.0 if first else step_seconds  # most of the first was compiling
+        self.step_seconds = 0.0 if first else step_seconds  # most of the first chunk was compiling
         if limit is None:
             return
         limit.begin_training()
@@ -143,7 +143,7 @@ class _Minibatches:
         limit.reserve = min(last_look, _MOST_RESERVED * limit.seconds)
 
     def _rates(self, now: RunState, share: float, wanted: int) -> steps.Rates:
-        """One rate a step, and none for the rest of a chunk that is not run to its end."""
+        """One rate per step; 0 for the unused rest of a chunk."""
         limit = self.report.limit
         if limit is None or limit.training_seconds == 0.0:
             shares = np.array([now.pace.share(now.done + i) for i in range(wanted)])
@@ -162,13 +162,13 @@ class _Minibatches:
     # --- the end ------------------------------------------------------------------------------
 
     def so_far(self, state: TrainState, bound: float) -> Fitted:
-        """The posterior at the present parameters; its evidence is the batches' estimate."""
+        """The posterior at the current parameters; its evidence is the estimate from batches."""
         return _fitted(self._score(state, next(self.run.feed.blocks())), bound)
 
     def fitted(self, state: TrainState, bound: float | None) -> Fitted:
         """The bound over all rows, block by block, at the final parameters.
 
-        If there is no time for all of them, those seen stand for the others.
+        If there is no time for all rows, it is extrapolated from those used.
         """
         data_term, weight, found, is_estimate = 0.0, 0.0, None, False
         for rows in self.run.feed.blocks():
@@ -177,7 +177,7 @@ class _Minibatches:
                 is_estimate = True
                 break
             found = self._score(state, rows)
-            data_term += float(found.data_term)  # in float64, whatever a block is in
+            data_term += float(found.data_term)  # in float64, whatever the dtype of a block
             weight += float(np.sum(np.asarray(rows.weights), dtype=np.float64))
         assert found is not None
         fitted = _fitted(found, data_term - float(found.divergence))
@@ -192,22 +192,23 @@ class _Minibatches:
         return steps.score(predicts, state, self.frozen, self.base, rows, jitter)
 
     def _compile_scoring(self, state: TrainState, device: Any) -> None:
-        """While training compiles, in a thread of its own: each takes seconds, mostly on one core.
+        """Compile the score in a second thread while training compiles: each takes seconds on one
+        core.
 
-        JAX's settings are a matter of the thread. Where several devices share the rows, the program
-        is another one, and compiled when it is needed.
+        JAX's settings belong to a thread, so they are set there, too. With several devices the
+        program is another one, which is compiled when needed.
         """
         if self.sharding is not None:
             return
         wide = np.dtype(self.base.naturals.precision.dtype)
         n_features = _inducing_points(self.run.start.model).shape[1]
         block = weightless_block(n_features, self.dtype)
-        # Whatever is wrong is told where the score is needed.
+        # Any error appears again when the score is needed.
         with suppress(Exception), computing_in(wide), jax.default_device(device):
             self._evaluation(state, block)
 
     def _held_out_nlp(self, state: TrainState, held_out: Rows) -> float:
-        """Of the held-out rows, in blocks of the size that the last pass uses too."""
+        """NLP of the held-out rows, in blocks of the same size as in the last pass."""
         blocks = list(equal_blocks(held_out))
         log_prob = sum(float(self._score(state, block).log_prob) for block in blocks)
         return -log_prob / float(np.sum(held_out.weights, dtype=np.float64))
@@ -232,7 +233,7 @@ def _steps_in_a_chunk(plan: Plan, n_inducing: int, n_features: int) -> int:
 
 
 def _sharing(batch_size: int) -> NamedSharding | None:
-    """How a batch is split, if several devices of the kind in use are there to share it."""
+    """How a batch is split, if there are several devices of the kind in use."""
     devices = jax.local_devices(backend=current_platform())
     if len(devices) < 2 or batch_size % len(devices):
         return None

@@ -1,8 +1,8 @@
-"""Where the rows of a fit in rounds are, and what their sums mean for the bound.
+"""Sums over the rows of a fit in rounds, and the bound and its gradient from these sums.
 
 A round sends a model and q(v) to the rows and gets their sums back (row_sums.py); everything else
-happens in one process, on M×M matrices. A trainer knows nothing of clusters: it asks a
-`Summation`. In one process that is `MemorySums`; distributed/rounds.py has the other one.
+happens in one process, on M×M matrices. A trainer does not know about clusters: it calls a
+`Summation`. In one process this is `MemorySums`; the one for clusters is in distributed/rounds.py.
 """
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -28,7 +28,7 @@ from .stochastic import Start
 
 @runtime_checkable
 class Summation(Protocol):
-    """Where the rows are."""
+    """Computes the sums over all rows, wherever these are."""
 
     total_weight: float  # steady
 
@@ -41,7 +41,7 @@ class MemorySums:
     """All rows in this process."""
 
     def __init__(self, rows: Rows, dtype: np.dtype, shape: Shape | None = None):
-        """Hold the rows; unless a shape is given, in blocks as on a cluster."""
+        """Store the rows; unless a shape is given, in the same blocks as on a cluster."""
         n_rows = len(rows.y)
         self.total_weight = float(steady(np.sum(rows.weights, dtype=np.float64)))
         shape = shape or Shape.in_blocks(n_rows, rows_in_a_block(n_rows))
@@ -52,21 +52,21 @@ class MemorySums:
 
 
 class RoundsRun(NamedTuple):
-    """What a run in rounds is given beside the problem."""
+    """What a run in rounds needs besides the problem."""
 
     summation: Summation
     start: Start
     seed: int
-    looks: int  # at the problem's rows, between two rounds
+    looks: int  # looks at the problem's rows between two rounds
     checkpoints: Checkpoints | None = None
     resumed: Saved | None = None
 
 
 class Weighed(NamedTuple):
-    """What sums mean: the bound, its gradient, and where q should go."""
+    """The bound, its gradient and the target of q, from the sums."""
 
-    bound: Any  # with the priors of the kernel's parameters
-    gradient: Named  # of that, for the free parameters
+    bound: Any  # including the log priors of the kernel's parameters
+    gradient: Named  # gradient of the objective with respect to the free parameters
     d_kernel: Any
     d_points: Any
     target: Naturals
@@ -79,13 +79,13 @@ class Weighed(NamedTuple):
 
     @property
     def evidence(self) -> float:
-        """The bound without the priors of the kernel's parameters."""
+        """The bound, without the log priors of the kernel's parameters."""
         return float(self.bound) - float(self.log_prior)
 
 
 @compiled
 def point_at(free: Named, frozen: Named, q: Naturals | Triangle) -> tuple[Model, WhitenedGaussian]:
-    """The model and q that a round is about."""
+    """The model and q for a round."""
     return decode(free, frozen), gaussian(q, q[0].dtype)
 
 
@@ -93,7 +93,7 @@ def point_at(free: Named, frozen: Named, q: Naturals | Triangle) -> tuple[Model,
 def weigh(
     free: Named, frozen: Named, base: Base, naturals: Naturals, found: Found, jitter
 ) -> Weighed:
-    """What all rows' sums say at a point."""
+    """The bound and its gradient at a point, from the sums of all rows."""
     model, pullback = jax.vjp(lambda free: decode(free, frozen), free)
     whitening = whiten(model.kernel, model.Z, jitter)
     q = gaussian(naturals, naturals.precision.dtype)
@@ -116,12 +116,12 @@ def weigh(
 
 
 def seen_at(q: Naturals, weighed: Weighed) -> Seen:
-    """What a natural-gradient step needs of it."""
+    """What a natural-gradient step needs."""
     return Seen(*map(np.asarray, (q.precision, weighed.q.mean, weighed.q.factor, *weighed.target)))
 
 
 def fitted_at(last: Weighed) -> Fitted:
-    """What a fit that ended here leaves behind; rounds are counted elsewhere."""
+    """The result of a fit that ends here; rounds are counted elsewhere."""
     check_end(last.model.kernel, last.evidence, last.jitter, last.factorised)
     held = HeldByPoints(last.whitener, last.q)
     gradient = EvidenceGradient(

@@ -1,47 +1,48 @@
-r"""A sample that stands for all rows, after they have been asked: what a round is worth.
+r"""The surrogate between two rounds: a sample of the rows, corrected by the sums of all rows.
 
-The client has a sample of the rows and can look at it as often as it likes. Its sum times N/n is
-close to that of all rows, but has its optimum elsewhere. The surrogate is that sum with the
-corrections below, which follow from one round at (θ_k, q_k) and the rounds before:
+The client has a sample of n rows and can evaluate it often. Its sum times N/n is close to that of
+all N rows, but has its maximum at another point. The surrogate is that sum plus the corrections
+below, which follow from the round at (θ_k, q_k) and earlier rounds:
 
     B̃(θ, q) = s(θ, q) - KL[q ‖ p] + T(θ, q) + gᵀ(θ - θ_k) + ½ Σ c (rᵀ(θ - θ_k))² + const.
 
-B̃ and the bound agree at (θ_k, q_k) to first order, and in their second derivatives as well as n
-rows agree with N. Its maximum is the next place to ask at. For q the distance to the bound's
-optimum falls with every round by a factor of about √(M/n); for θ by the relative error of the
-sample's curvature, which in flat directions is large until the corrections have learned it.
-(Shamir, Srebro & Zhang 2014 for convex sums; Jordan, Lee & Yang 2018 for likelihoods.)
+B̃ and the bound agree at (θ_k, q_k) to first order; their second derivatives agree as well as
+those of n rows and of N rows. The next round is at the maximum of B̃. In every round the distance
+of q to the bound's optimum falls by a factor of about √(M/n), that of θ by the relative error of
+the sample's curvature, which is large in flat directions until the curvature corrections have
+learned it. (Shamir, Srebro & Zhang 2014 for convex sums; Jordan, Lee & Yang 2018 for likelihoods.)
 
 B̃ is maximised as in full_batch.py: L-BFGS outside; inside natural gradients from sums alone
 (optimize/natural_rounds.py).
 
-What makes a sample agree with all rows, to first order at one place, further with each round:
-write θ for kernel and Z, q = N(m, S) for q(v), D(θ, q) for the bound's sum over all rows, and
-s(θ, q) for the sample's, times N/n. A round at (θ_k, q_k) tells D's value and derivatives there.
-Derivatives for q are those for its expectations, m and S + mmᵀ (row_sums.py):
+**The corrections.** Write θ for kernel and Z, q = N(m, S) for q(v), D(θ, q) for the bound's sum
+over all rows, and s(θ, q) for the sample's sum times N/n. A round at (θ_k, q_k) gives D's value and
+derivatives there. Derivatives for q are taken with respect to its expectation parameters, m and
+S + mmᵀ (row_sums.py). The differences of those of D and s are
 
     h = (Aᵀ(wα + wβμ))_D - (Aᵀ(wα + wβμ))_s,     -½H with H = (Aᵀdiag(wβ)A)_D - (Aᵀdiag(wβ)A)_s.
 
-**Carried along.** hᵀm - ½ tr H(S + mmᵀ) would repair them at θ_k. But v = L⁻¹u means another
-function wherever Z and the kernel have moved to, and H, held fixed while s's own sums turn with L,
-soon leaves no positive precision. So the correction is one of function values where the inducing
-points stood in the round, f_k = f(Z_k), which mean the same at every θ:
+**Correction for q** (T). hᵀm - ½ tr H(S + mmᵀ) would correct them at θ_k. But when Z and the kernel
+move, v = L⁻¹u stands for other functions, while H stays fixed, and soon the precision is no longer
+positive definite. So the correction is written in function values at the round's inducing points,
+f_k = f(Z_k), which have the same meaning at every θ:
 
     T(θ, q) = E[h̃ᵀ f_k - ½ f_kᵀ H̃ f_k],     f_k = A v + ε,   A = (K(Z_k, Z) + νI) L⁻ᵀ,
             = h̃ᵀA m - ½ tr H̃(K_kk + A(S + mmᵀ - I)Aᵀ),      H̃ = L_k⁻ᵀ H L_k⁻¹,  h̃ = L_k⁻ᵀ h,
 
-ν being Kmm's jitter in the round, so that A = L_k at θ_k. For q it changes nothing but the natural
-parameters of what q is measured against, to Λ₀ + AᵀH̃A and λ₀ + Aᵀh̃: `Base`, as when rows come in
-instalments. With Ā = h̃mᵀ + H̃A(I - S - mmᵀ), its derivatives for kernel and Z go the way of all
-others (features.py): K̄(Z_k, Z) = ĀL⁻¹, LᵀL̄ = -ĀᵀA, K̄_kk = -½H̃.
+where ν is Kmm's jitter in the round, so that A = L_k at θ_k. For q it only changes the natural
+parameters of the base of the KL term, to Λ₀ + AᵀH̃A and λ₀ + Aᵀh̃ (`Base`, as in `partial_fit`).
+With Ā = h̃mᵀ + H̃A(I - S - mmᵀ), its derivatives with respect to kernel and Z are computed like
+all others (features.py): K̄(Z_k, Z) = ĀL⁻¹, LᵀL̄ = -ĀᵀA, K̄_kk = -½H̃.
 
-**Slope.** What is then left of the gradient for θ is added as it is, gᵀ(θ - θ_k).
+**Correction of the gradient.** The remaining difference g of the gradients with respect to θ is
+added as gᵀ(θ - θ_k).
 
-**Curvature corrections.** Where the sample's curvature for θ is wrong, each round shows it along
-one direction: the surrogate's gradient at the place it proposed, and the one that the round found
-there, differ by r.
-½ c (rᵀ(θ - θ_k))² with c = 1/(rᵀ(θ_k+1 - θ_k)) would have made them equal; these terms, Broyden's
-symmetric rank-one formula for the curvature of D - s, are kept from round to round.
+**Curvature corrections.** Each round shows the error of the sample's curvature along one
+direction: the surrogate's gradient at the proposed point and the one that the round finds there
+differ by r. The term ½ c (rᵀ(θ - θ_k))² with c = 1/(rᵀ(θ_k+1 - θ_k)) would have made them equal;
+these terms, Broyden's symmetric rank-one formula for the curvature of D - s, are kept from round
+to round.
 """
 
 from collections.abc import Callable
@@ -63,20 +64,21 @@ from .parameters import Model, Named, decode
 from .steps import Base, Naturals, gaussian
 from .summation import Summation, Weighed, point_at, seen_at, weigh
 
-_LEAST_COSINE = 0.03  # between r and the step, for a bend to mean anything
-_INNER_SHARE = 0.01  # of what a round must gain: L-BFGS takes what q lacks for a bad step
-_ROUNDING = 1e-11  # of the bound: no step need promise less
-_MOST_STEPS = 20  # on q, for one θ
+_LEAST_COSINE = 0.03  # least cosine between r and the step for a useful correction
+_INNER_SHARE = 0.01  # share of a round's least gain: an inaccurate q misleads L-BFGS
+_ROUNDING = 1e-11  # relative to the bound: least predicted gain of a step
+_MOST_STEPS = 20  # most steps on q for one θ
 _SHORTEST_STEP = 1e-3
-_LAST_LOOKS = 6  # to solve for q once more where θ is best
-# Of L-BFGS between two rounds. More would take to the end what is right only near the beginning:
-# on 60,000 made-up rows 10, 20 and 50 end after 35, 40 and 41 rounds, and 20 a few nats higher.
+_LAST_LOOKS = 6  # to solve for q again at the best θ
+# Iterations of L-BFGS between two rounds. More would go far from the point where the surrogate is
+# accurate: on 60,000 generated rows 10, 20 and 50 ended after 35, 40 and 41 rounds, 20 a few nats
+# higher.
 _MOST_ITERATIONS = 20
-_PATIENCE = 5  # times as many, before the search is given up for good
+_PATIENCE = 5  # times as many, before the search ends
 
 
 class FunctionValues(NamedTuple):
-    """T: what is added to the log probability of f(Z_k)."""
+    """T: a term added to the log probability of f(Z_k)."""
 
     points: Float[Any, "M D"]  # Z_k
     nugget: Float[Any, ""]  # ν
@@ -87,24 +89,24 @@ class FunctionValues(NamedTuple):
 class Carried(NamedTuple):
     """T at some θ and q."""
 
-    base: Base  # with T's part that depends on q
-    value: Float[Array, ""]  # of the rest
-    gradient: Named  # of all of T, for the free parameters
+    base: Base  # the base with the part of T that depends on q
+    value: Float[Array, ""]  # value of the rest of T
+    gradient: Named  # gradient of T with respect to the free parameters
 
 
 class CurvatureCorrections(NamedTuple):
-    """What earlier rounds have shown of the curvature of D - s."""
+    """The curvature of D - s, as far as known from earlier rounds."""
 
     directions: Float[np.ndarray, "K P"]  # r
     strengths: Float[np.ndarray, " K"]  # c
 
     @classmethod
     def none(cls, size: int) -> "CurvatureCorrections":
-        """Before the second round."""
+        """No corrections, before the second round."""
         return cls(np.zeros((0, size)), np.zeros(0))
 
     def learned(self, error: np.ndarray, step: np.ndarray) -> "CurvatureCorrections":
-        """One more, from the gradient's error after a step."""
+        """Add one, from the error of the gradient after a step."""
         along = float(error @ step)
         if not abs(along) > _LEAST_COSINE * np.linalg.norm(error) * np.linalg.norm(step):
             return self
@@ -113,7 +115,7 @@ class CurvatureCorrections(NamedTuple):
         )
 
     def at(self, moved: np.ndarray) -> tuple[float, np.ndarray]:
-        """Value and gradient, `moved` away from θ_k."""
+        """Value and gradient at θ_k + `moved`."""
         slopes = self.strengths * (self.directions @ moved)
         gradient = slopes @ self.directions
         return 0.5 * float(gradient @ moved), gradient
@@ -133,7 +135,7 @@ def at_points(
 def carried(
     values: FunctionValues, free: Named, frozen: Named, base: Base, naturals: Naturals, jitter
 ) -> Carried:
-    """T where kernel and Z have moved to."""
+    """T at the current kernel and Z."""
     model, pullback = jax.vjp(lambda free: decode(free, frozen), free)
     assert model.Z is not None
     whitening = whiten(model.kernel, model.Z, jitter)
@@ -167,7 +169,7 @@ class Iterate(NamedTuple):
 
 
 class Visited(NamedTuple):
-    """A place, and what all rows say there."""
+    """A point, and the bound of all rows there."""
 
     place: Iterate
     found: Found
@@ -175,35 +177,35 @@ class Visited(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """Where the surrogate is best, and how much better than where the round was."""
+    """The maximum of the surrogate, and its predicted gain over the point of the round."""
 
     place: Iterate
     promise: float
-    gradient: Float[np.ndarray, " P"]  # for θ there, at the best q
-    of_q: float  # what q alone would gain
-    first_order: float  # that, and what the gradient for θ says
+    gradient: Float[np.ndarray, " P"]  # predicted gain with the best q
+    of_q: float  # predicted gain from q alone
+    first_order: float  # the same plus the first-order gain for θ
 
 
 class Sample(NamedTuple):
-    """What a surrogate is made of."""
+    """The sample that a surrogate is made from."""
 
     rows: Summation
     scale: float  # N/n, by weight
     base: Base
     frozen: Named
     problem: Problem
-    worthwhile: float  # what a round must gain, in nats
-    looks: int  # at it, between two rounds
+    worthwhile: float  # least gain of a round, in nats
+    looks: int  # evaluations of the sample between two rounds
 
     def look(self, place: Iterate, jitter: float) -> Found:
-        """The sample's sums, times what it stands for."""
+        """The sample's sums, times N/n."""
         model, q = point_at(place.free, self.frozen, place.q)
         found = self.rows(jax.tree.map(np.asarray, Point(model, q, jitter)))
         return found._replace(sums=jax.tree.map(lambda part: self.scale * part, found.sums))
 
 
 class _Looked(NamedTuple):
-    """The surrogate at one place, but for slope and corrections."""
+    """The surrogate at one point, without gradient and curvature corrections."""
 
     value: float
     gradient: Float[np.ndarray, " P"]
@@ -236,7 +238,7 @@ class Surrogate:
     def proposal(
         self, reach: tuple[Named, Named], is_asked_to_stop: Callable[[], bool]
     ) -> Proposal:
-        """The maximum within `reach`, the lowest and highest θ."""
+        """The maximum within `reach`, the lower and upper limits of θ."""
         free, worthwhile = self.free, self.sample.worthwhile
         value_here, gradient_here = self.solved(free)
         for patience in (1, _PATIENCE):
@@ -253,7 +255,7 @@ class Surrogate:
             self.looks_left = _LAST_LOOKS
             value, gradient = self.solved(free)
             if value - self.bound > worthwhile or is_asked_to_stop():
-                break  # or it may be the end, which a few iterations must not decide
+                break  # it may be the end of the fit, which needs more iterations to decide
         of_q = value_here - self.bound
         first_order = of_q + max(float(gradient_here @ (flatten(free) - self.origin)), 0.0)
         return Proposal(Iterate(free, self.q), value - self.bound, gradient, of_q, first_order)
@@ -269,7 +271,9 @@ class Surrogate:
         return self.solved(self.free)[1]
 
     def solved(self, free: Named) -> tuple[float, Float[np.ndarray, " P"]]:
-        """Natural-gradient steps from the q before, until a step promises too little."""
+        """Natural-gradient steps from the last q, until the predicted gain of a step is too
+        small.
+        """
         tolerance = max(_INNER_SHARE * self.sample.worthwhile, _ROUNDING * abs(self.bound))
         self.damping.forget()
         now, length = self._look(free, self.q), 1.0
@@ -279,7 +283,7 @@ class Surrogate:
                 if self.looks_left <= 0:
                     break
                 step = self.damping.step(now.seen, length)
-                if step is None:  # far from θ_k the correction may leave no positive precision
+                if step is None:  # far from θ_k the corrected precision may be indefinite
                     length *= 0.5
                     continue
                 if step.promise < tolerance or length < _SHORTEST_STEP:

@@ -74,7 +74,7 @@ def test_text_far_below_numbers(tmp_path):
     files, as_number = surveyed(path, x="number")
     line = profile(as_number, "x")
     assert (line.taken_as, line.gaps) == ("number", 1)
-    assert line.notes == ("1 cells are no numbers: gaps",)
+    assert line.notes == ("1 cells are not numbers: gaps",)
     again = Recipe.from_header(json.loads(json.dumps(as_number.recipe.header())))
     assert again == as_number.recipe
     assert encoded(files, as_number)[MANY - 2, 1] == 1.0

@@ -329,7 +329,7 @@ def test_any_number_of_values(values, expected):
     assert (labels.values, labels.positive) == (expected, None)
     np.testing.assert_array_equal(labels.codes(pa.array(expected * 2), HERE), [0, 1, 2] * 2)
     assert Labels.from_header(json.loads(json.dumps(labels.header()))) == labels
-    with pytest.raises(DataError, match=r"--positive names one of two labels, .* holds 3"):
+    with pytest.raises(DataError, match=r"--positive chooses between two labels, .* holds 3"):
         labels_of(values, str(expected[0]))
 
 

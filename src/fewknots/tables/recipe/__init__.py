@@ -7,14 +7,14 @@
 | `texts`    | words: one feature per level, rare levels pooled                          |
 | `ordered`  | categories with an order: the place in it                                 |
 | `columns`  | chooses one of these kinds for a column, by its type or its contents      |
-| `contract` | what each of these kinds has to do                                        |
+| `contract` | the interface of each of these kinds                                        |
 | `labels`   | the target: any values as 0, 1, ...                                       |
 | `recipe`   | all columns of a table as numbers                                         |
 | `learner`  | learns that in one pass over the rows of files                            |
 | `input_columns` | the same for a table in memory: what an estimator takes              |
 | `profile`  | describes each column for the user, and what is unusual about it          |
 
-Numbers with gaps need no pyarrow, so what needs it is imported when it is asked for.
+Numbers with gaps do not need pyarrow, so modules that need it are imported on first use.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,7 @@
 """The kind of a column by its type, or by its contents, and the kinds' names in a model file.
 
 In a column of text (`WrittenLearner`) the first piece of the table with any value decides:
-booleans, numbers or ISO dates, if all cells in it are of this kind or gaps; otherwise words. In
+booleans, numbers or ISO dates, if all its cells are of this kind or gaps; otherwise words. In
 formats with column types (Parquet, Arrow) text is meant to be text, and only dates are recognised,
 since many programs store dates as text.
 """

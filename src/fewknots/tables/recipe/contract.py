@@ -1,6 +1,6 @@
-"""What a recipe asks of one column: its encoding, and how that is learned.
+"""The interface of one column's encoding, and of what learns it.
 
-Values are a pyarrow array, or for numbers and booleans a NumPy array of float64 too.
+Values are a pyarrow array; numbers and booleans may also be a NumPy array of float64.
 """
 
 from typing import Any, Protocol, runtime_checkable

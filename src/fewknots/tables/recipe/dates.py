@@ -67,13 +67,13 @@ class Date:
 
     def header(self) -> dict[str, Any]:
         circles = list(self.circles)
-        said = {"words_are_gaps": True} if self.words_are_gaps else {}
+        option = {"words_are_gaps": True} if self.words_are_gaps else {}
         return {
             "name": self.name,
             "circles": circles,
             "fill": self.fill,
             "zone": self.zone,
-        } | said
+        } | option
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "Date":
@@ -131,7 +131,7 @@ class DateLearner:
         if self._present == 0:
             return Holds("", self._absent)
         first, last = (_shown(days, self._has_times) for days in (self._first, self._last))
-        notes = (f"{self._words:,} cells are no dates: gaps",) if self._words else ()
+        notes = (f"{self._words:,} cells are not dates: gaps",) if self._words else ()
         return Holds(f"{first} to {last}", self._absent, notes)
 
     def sample(self, column: pa.Array, place: Place) -> np.ndarray:

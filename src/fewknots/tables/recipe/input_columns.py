@@ -1,7 +1,7 @@
-"""The columns of a table in memory and their recipe: what an estimator knows of its X.
+"""The columns of a table in memory and their recipe: what an estimator knows about its X.
 
-The recipe is that of the command line, learned from the whole table at once. Columns are known by
-their place; an array has no names for them.
+The recipe is that of the command line, learned from the whole table at once. Columns are
+identified by their position; an array has no names.
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ _X = Place("X")
 
 @dataclass(frozen=True)
 class InputColumns:
-    """All columns of X, also those that say nothing, and the recipe for the others.
+    """All columns of X, also those left out, and the recipe for the others.
 
-    names : as the user has them; "x0", "x1", ... of an array.
+    names : the user's; "x0", "x1", ... for an array.
     are_named : whether these are the user's.
     """
 
@@ -34,17 +34,17 @@ class InputColumns:
     recipe: Recipe
 
     def place(self, name: str) -> int:
-        """Where the table has the recipe's column of this name."""
+        """Position in the table of the recipe's column with this name."""
         return self.names.index(name)
 
     @property
     def feature_names(self) -> np.ndarray:
-        """One for each feature that a row becomes."""
+        """One name for each feature."""
         return np.array(self.recipe.feature_names, dtype=object)
 
     @property
     def column_names(self) -> np.ndarray:
-        """For each feature the column that it is made of."""
+        """For each feature the column that it is made from."""
         counts = [len(column.feature_names) for column in self.recipe.columns]
         return np.repeat(np.array(self.recipe.names, dtype=object), counts)
 
@@ -64,7 +64,7 @@ class InputColumns:
         return self.recipe.features(values, table.n_rows, _X)
 
     def header(self) -> dict[str, Any]:
-        """All of it as JSON."""
+        """Everything as JSON."""
         names = {"names": list(self.names), "are_named": self.are_named}
         return names | {"recipe": self.recipe.header()}
 
@@ -81,7 +81,7 @@ class InputColumns:
 def learned_columns(table: MemoryTable, names: tuple[str, ...] | None) -> InputColumns:
     """Learn the recipe for a table; columns that cannot be used are left out, with a warning.
 
-    names : the user's; None of an array.
+    names : the user's; None for an array.
     """
     learners: dict[str, Learner] = {}
     unusable: dict[str, str] = {}

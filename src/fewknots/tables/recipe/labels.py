@@ -1,8 +1,8 @@
-"""The target: any values, as the numbers 0, 1, ... of classes.
+"""The target: any values, encoded as the numbers 0, 1, ... of classes.
 
-The same label looks different in different files: true in Parquet, True in a CSV, 1 and 1.0. So
-labels are compared by their text, in which all of these agree with themselves. Whether the cells of
-a CSV are numbers, booleans or texts is a matter of the whole column, not of a piece of it.
+The same label can look different in different files: true in Parquet, True in a CSV, 1 and 1.0. So
+labels are compared by a common text form. Whether the cells of a CSV are numbers, booleans or texts
+is decided for the whole column, not for a piece of it.
 
 Each piece of a table is looked at through its distinct labels, of which there are few.
 """
@@ -45,7 +45,7 @@ class Labels:
 
     @property
     def n_classes(self) -> int:
-        """How many there are."""
+        """The number of labels."""
         return len(self.values)
 
     @property
@@ -59,7 +59,9 @@ class Labels:
         return self.values[1] if len(self.values) == 2 else None
 
     def codes(self, column: pa.Array, place: Place) -> np.ndarray:
-        """The number of each label; a row without a label, or with another, is an error."""
+        """The number of each label; raise an error for a row without a label, or with an unknown
+        one.
+        """
         piece = _Piece.of(column, self.target, place)
         of_label, absent = self._distinct(piece)
         piece.check_present(absent, self.target, place)
@@ -92,7 +94,7 @@ class Labels:
         return np.maximum(codes, 0)[piece.which], reasons, unseen
 
     def _distinct(self, piece: "_Piece") -> tuple[np.ndarray, np.ndarray]:
-        """Of each distinct label its number, -1 for an unknown one, and whether it is a gap."""
+        """For each distinct label its number (-1 if unknown) and whether it is a gap."""
         known = {label_text(value): code for code, value in enumerate(self.values)}
         forms = zip(piece.texts, piece.alone, strict=True)
         codes = np.array([known.get(a, known.get(b, -1)) for a, b in forms], np.int64)
@@ -101,7 +103,7 @@ class Labels:
         return np.where(absent, 0, codes), absent
 
     def header(self) -> dict[str, Any]:
-        """The labels as JSON; of two labels in the words of files that know no more."""
+        """The labels as JSON; two labels in the format of older files, which had no more."""
         if len(self.values) == 2:
             return {"target": self.target, "negative": self.values[0], "positive": self.values[1]}
         return {"target": self.target, "classes": list(self.values)}
@@ -129,12 +131,12 @@ class LabelLearner:
         self._values: dict[str, Label] = {}
         self._code_of: dict[str, int] = {}
         self._counts: Counter[str] = Counter()
-        self._written = False  # whether all is text, as in a CSV
+        self._written = False  # whether all values are text, as in a CSV
 
     def add(self, column: pa.Array, place: Place) -> np.ndarray:
-        """Take note of these rows, as 0, 1, ... in order of appearance.
+        """Return these rows as 0, 1, ... in order of appearance.
 
-        No label, or one too many, is an error that says where it is.
+        Raise an error, with its place, for a missing label or for too many different ones.
         """
         piece = _Piece.of(column, self._target, place)
         piece.check_present(piece.absent, self._target, place)
@@ -168,9 +170,9 @@ class LabelLearner:
         return ColumnProfile(self._target, "target", holds, 0, notes)
 
     def labels(self, positive: str | None) -> Labels:
-        """All labels, sorted; of two the greater one (true, 1, the later word) is positive.
+        """All labels, sorted; of two labels the greater one (true, 1, the later word) is positive.
 
-        positive : which of two it is instead
+        positive : the positive label, if not this one
         """
         self._codes.classes()  # there are two or more
         distinct: dict[str, Label] = {}
@@ -181,14 +183,14 @@ class LabelLearner:
             return Labels(self._target, tuple(values))
         if len(values) > 2:
             raise DataError(
-                f"--positive names one of two labels, but column {self._target!r} holds "
+                f"--positive chooses between two labels, but column {self._target!r} holds "
                 f"{len(values):,} ({_some(map(repr, values))}). Leave it out: each label gets its "
                 "probability."
             )
         chosen = [value for value in values if label_text(value) in _readings(positive)]
         if len(chosen) != 1:
             raise DataError(
-                f"the positive label is to be {positive!r}, but column {self._target!r} holds "
+                f"--positive is {positive!r}, but column {self._target!r} holds "
                 f"{values[0]!r} and {values[1]!r}."
             )
         (other,) = (value for value in values if value is not chosen[0])
@@ -202,7 +204,7 @@ class LabelLearner:
 
 
 def label_text(label: Any) -> str:
-    """What a label is compared by."""
+    """The text form by which labels are compared."""
     if isinstance(label, bool | np.bool_):
         return "true" if label else "false"
     if isinstance(label, float) and label.is_integer():
@@ -217,7 +219,7 @@ def _some(texts: Iterable[str]) -> str:
 
 
 def _of_one_kind(values: list[Label]) -> list[Label]:
-    """Texts, if some are: one file may hold numbers, and the next one words."""
+    """As texts if some are texts: one file may have numbers and the next one words."""
     several = len({isinstance(value, str) for value in values}) > 1
     return [label_text(value) for value in values] if several else values
 
@@ -227,7 +229,7 @@ def _order(label: Label) -> tuple[bool, Any]:
 
 
 def _readings(text: str) -> set[str]:
-    """What someone may mean who types this."""
+    """The values that a typed text may stand for."""
     readings = {text}
     if text.lower() in ("true", "false"):
         readings.add(text.lower())
@@ -239,8 +241,8 @@ def _readings(text: str) -> set[str]:
 class _Piece(NamedTuple):
     """The labels of some rows: the distinct ones, and which of them each row has."""
 
-    texts: np.ndarray  # of a CSV as they are written
-    alone: list[str]  # in another form: what a text says if it is read by itself
+    texts: np.ndarray  # for a CSV, as they are written
+    alone: list[str]  # in another form: the value of each text when read alone
     values: list[Any]  # what the texts stand for
     absent: np.ndarray  # whether it is no label
     which: np.ndarray

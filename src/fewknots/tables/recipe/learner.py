@@ -68,12 +68,12 @@ class RecipeLearner:
                 found.append(ColumnProfile(name, SKIPPED, "", 0, (unusable[name],)))
                 continue
             holds = learner.holds()
-            kind, said = SKIPPED, (unusable.get(name, ""), *holds.notes)
+            kind, notes = SKIPPED, (unusable.get(name, ""), *holds.notes)
             if name in columns:
                 values, y = self._sample[name], self._sample[_LABELS]
                 odd = suspicions(name, learner.kind, holds.leading_zeros, values, y)
-                kind, said = learner.kind, (*holds.notes, *odd)
-            found.append(ColumnProfile(name, kind, holds.shown, holds.gaps, said))
+                kind, notes = learner.kind, (*holds.notes, *odd)
+            found.append(ColumnProfile(name, kind, holds.shown, holds.gaps, notes))
         return found
 
     def _outcome(self) -> tuple[dict[str, Column], dict[str, str]]:

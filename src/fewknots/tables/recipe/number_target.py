@@ -1,4 +1,4 @@
-"""The target as numbers, and how it is seen whether a target is numbers or classes."""
+"""The target as numbers, and the decision whether a target is numbers or classes."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from .labels import LabelLearner, Labels
 from .profile import ColumnProfile
 
 CLASSES, NUMBERS = "classes", "numbers"
-# Up to so many distinct numbers are classes, if nobody says otherwise.
+# Up to this many distinct numbers are classes, unless the user chooses.
 _MOST_WHOLE, _MOST_FRACTIONS = 50, 10
 _REMEMBERED = 1000  # distinct numbers; more are numbers in any case
 
@@ -34,7 +34,7 @@ class NumberTarget:
     positive: ClassVar = None
 
     def codes(self, column: pa.Array, place: Place) -> Float[np.ndarray, " N"]:
-        """The number of each row; a row without one is an error."""
+        """The number of each row; raise an error for a row without a number."""
         y, reasons, _ = self.codes_where_known(column, place)
         if reasons:
             refuse(reasons, place)
@@ -43,7 +43,7 @@ class NumberTarget:
     def codes_where_known(
         self, column: pa.Array, place: Place
     ) -> tuple[Float[np.ndarray, " N"], Reasons, Counter[str]]:
-        """The same, and why some rows have no number: theirs is 0 here; as of `Labels`."""
+        """The same, and why some rows have no number (0 stands for it), as in `Labels`."""
         y, unreadable = as_numbers(column, self.target, place)
         absent = np.isnan(y) & ~unreadable
         none = f"column {self.target!r} has no number"
@@ -61,7 +61,7 @@ class NumberTarget:
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "NumberTarget":
-        """Read what `header` wrote, trusting none of it."""
+        """Read and check what `header` wrote."""
         return cls(field(header, "target", str))
 
 
@@ -69,7 +69,7 @@ Target = Labels | NumberTarget
 
 
 def target_from_header(header: dict[str, Any]) -> Target:
-    """Classes or numbers, from a model file; files that do not say have classes."""
+    """Classes or numbers, from a model file; older files that do not say it have classes."""
     learns = header.get("learns", CLASSES)
     if learns not in (CLASSES, NUMBERS):
         raise ModelFileError("its target is neither classes nor numbers.")
@@ -77,20 +77,20 @@ def target_from_header(header: dict[str, Any]) -> Target:
 
 
 class TargetLearner:
-    """Sees the target once, to find out whether it is numbers or classes, and which.
+    """Reads the target once, to find out whether it is numbers or classes, and which classes.
 
-    It is numbers if every value is one (true and false are none) and there are more than 50
-    distinct whole numbers, or more than 10 distinct ones of which some are not whole.
+    It is numbers if every value is a number (not true or false) and there are more than 50 distinct
+    whole numbers, or more than 10 distinct numbers of which some are not whole.
     """
 
     def __init__(self, target: str, allowed: tuple[str, ...]) -> None:
-        """`allowed` : what it may be; of one there is no choice."""
+        """`allowed` : what the target may be, "classes" or "numbers" or both."""
         self._target, self._allowed = target, allowed
         self._labels = LabelLearner(target) if CLASSES in allowed else None
         self._numbers = _NumberLearner(target) if NUMBERS in allowed else None
 
     def add(self, column: pa.Array, place: Place) -> np.ndarray | None:
-        """Take note of these rows; the numbers of their classes, while they may be classes."""
+        """Add these rows; returns the numbers of their classes while they may be classes."""
         if (
             self._numbers is not None
             and self._labels is not None
@@ -100,7 +100,7 @@ class TargetLearner:
         if self._numbers is not None:
             self._numbers.add(column, place)
             if self._numbers.must_be:
-                self._labels = None  # before it sees these rows: so many classes are an error
+                self._labels = None  # checked first, since too many classes are an error
             if self._labels is None:
                 self._numbers.check_complete()
         return None if self._labels is None else self._labels.add(column, place)
@@ -111,8 +111,8 @@ class TargetLearner:
             return self._labels.labels(positive)
         if positive is not None:
             raise DataError(
-                f"--positive names one of two labels, but column {self._target!r} holds numbers, "
-                "which are learned as numbers. Leave it out, or say --task classification."
+                f"--positive chooses between two labels, but {self._target!r} holds numbers, "
+                "which are learned as numbers. Leave it out, or add --task classification."
             )
         assert self._numbers is not None
         self._numbers.check_complete()
@@ -125,8 +125,8 @@ class TargetLearner:
             profile = self._labels.profile()
             if self._numbers is None or not self._numbers.are_several:
                 return profile
-            said = "a number? --task regression learns one"
-            return replace(profile, notes=(*profile.notes, said))
+            note = "a number? --task regression learns it as a number"
+            return replace(profile, notes=(*profile.notes, note))
         assert self._numbers is not None
         return self._numbers.profile(by_guess=len(self._allowed) > 1)
 
@@ -136,7 +136,7 @@ class TargetLearner:
 
 
 class _NumberLearner:
-    """What is known of a column of numbers: its range, and whether there are many of them."""
+    """Statistics of a column of numbers: its range, and whether it has many distinct numbers."""
 
     def __init__(self, target: str) -> None:
         self._target, self._of = target, NumberTarget(target)
@@ -145,12 +145,12 @@ class _NumberLearner:
         self._incomplete: tuple[Reasons, Place] | None = None
 
     def could_be(self, column: pa.Array, place: Place) -> bool:
-        """Whether all of these cells are numbers; booleans and categories are none."""
+        """Whether all of these cells are numbers; booleans and categories are not."""
         if pa.types.is_boolean(column.type) or pa.types.is_dictionary(column.type):
             return False
         kind = label_kind(pa.schema([(self._target, column.type)]), self._target)
         if kind != "numbers" and not (kind == "text" and place.layout.cells_are_text):
-            return False  # a column of text in a typed file is meant as text
+            return False  # in a file with column types, text is text
         _, unreadable = as_numbers(column, self._target, place)
         return not unreadable.any()
 
@@ -183,12 +183,12 @@ class _NumberLearner:
         return len(self._distinct) > _REMEMBERED
 
     def check_complete(self) -> None:
-        """Every row has a number."""
+        """Raise an error unless every row has a number."""
         if self._incomplete is not None:
             refuse(*self._incomplete)
 
     def check_several(self) -> None:
-        """One number alone is nothing to learn."""
+        """Raise an error if all rows have the same number."""
         if len(self._distinct) < 2:
             raise DataError(
                 f"column {self._target!r} is {self._low:g} in every row: there is nothing to learn."
@@ -196,5 +196,5 @@ class _NumberLearner:
 
     def profile(self, by_guess: bool) -> ColumnProfile:
         holds = f"{self._low:g} to {self._high:g}"
-        said = ("learned as a number (regression); --task classification for classes",)
-        return ColumnProfile(self._target, "target", holds, 0, said if by_guess else ())
+        note = ("learned as a number (regression); --task classification for classes",)
+        return ColumnProfile(self._target, "target", holds, 0, note if by_guess else ())

@@ -57,8 +57,8 @@ class Number:
         return _read(column, self.name, place, self.flags)
 
     def header(self) -> dict[str, Any]:
-        said = {"words_are_gaps": True} if self.words_are_gaps else {}
-        return {"name": self.name, "fill": self.fill} | said
+        option = {"words_are_gaps": True} if self.words_are_gaps else {}
+        return {"name": self.name, "fill": self.fill} | option
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "Number":
@@ -121,7 +121,7 @@ class NumberLearner:
         if not self._cls.flags:
             names = [_shown(value) for value in dict.fromkeys(both)]
         shown = (", " if self._cls.flags else " to ").join(names)
-        notes = (f"{self._words:,} cells are no numbers: gaps",) if self._words else ()
+        notes = (f"{self._words:,} cells are not numbers: gaps",) if self._words else ()
         return Holds(shown, self._absent, notes, self._leading_zeros)
 
     def sample(self, column: Any, place: Place) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Columns of categories that have an order: small < medium < large.
 
-A level is the number of its place in the order, from 0: the function changes as smoothly from one
-level to the next as along any other number. A level that the fit did not know is a gap.
+A level becomes its position in the order, from 0, so the function changes smoothly from one level
+to the next, as along any number. A level that was unknown at the fit counts as a gap.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Ordered(Number):
 
 
 class OrderedLearner(NumberLearner):
-    """Learns an `Ordered` in one pass over a column; its levels are known before."""
+    """Learns an `Ordered` in one pass over a column; its levels are known in advance."""
 
     def __init__(self, name: str, levels: tuple[str, ...]) -> None:
         super().__init__(name, Ordered)

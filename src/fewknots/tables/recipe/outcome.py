@@ -1,4 +1,4 @@
-"""From what was learned of each column to a recipe: which can be used, and why others cannot."""
+"""From the learned columns to a recipe: which can be used, and why others cannot."""
 
 from collections.abc import Mapping
 
@@ -28,8 +28,8 @@ def outcome_of(
 def recipe_of(columns: Mapping[str, Column], unusable: Mapping[str, str]) -> Recipe:
     """The recipe for these columns; an error if there is none, or if they make too many inputs."""
     if not columns:
-        said = listed(unusable) or "there is none"
-        raise DataError(f"no column can be used as an input: {said}.")
+        reasons = listed(unusable) or "there is none"
+        raise DataError(f"no column can be used as an input: {reasons}.")
     recipe = Recipe(tuple(columns.values()))
     if len(recipe.feature_names) > MOST_FEATURES:
         raise too_wide(f"{len(recipe.feature_names):,} inputs")
@@ -37,7 +37,7 @@ def recipe_of(columns: Mapping[str, Column], unusable: Mapping[str, str]) -> Rec
 
 
 def listed(unusable: Mapping[str, str]) -> str:
-    """The first of these columns, each with the reason."""
+    """The first few of these columns, each with the reason."""
     each = [f"{name!r} {reason}" for name, reason in unusable.items()]
     more = f"; and {len(each) - _SHOWN} more" if len(each) > _SHOWN else ""
     return "; ".join(each[:_SHOWN]) + more

@@ -1,7 +1,8 @@
-"""What the user is told of a column: its kind and contents, and what looks suspicious about it.
+"""What the user is shown about a column: its kind and contents, and what looks suspicious.
 
-So a wrong guess can be corrected. Suspicious is an identifier, a leak of the target, a code instead
-of a number: a guess from a sample of the rows. It is only reported: no column is changed.
+So a user can correct a wrong guess. Suspicious columns are identifiers, leaks of the target, and
+codes that look like numbers. This is guessed from a sample of the rows and only reported: no column
+is changed.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 SKIPPED = "skipped"
-AS_SAID = "as you say"
+AS_SAID = "as you chose"
 _LEAST_ROWS = 20
 _LEAST_OF_A_CLASS = 10
 _ALMOST_ALWAYS = 0.99  # AUC of a column that predicts the target almost perfectly
@@ -72,7 +73,7 @@ def suspicions(
 
 def predicts_target(values: np.ndarray, y: np.ndarray, ordered: bool) -> bool:
     """Whether the column alone predicts the labels, except for a few rows."""
-    most_errors = _errors(np.zeros(len(y), int), y)  # those of the majority class
+    most_errors = _errors(np.zeros(len(y), int), y)  # errors of the majority class
     if most_errors < _LEAST_OF_A_CLASS:
         return False
     absent = np.isnan(values)
@@ -81,7 +82,7 @@ def predicts_target(values: np.ndarray, y: np.ndarray, ordered: bool) -> bool:
     _, groups = np.unique(values, return_inverse=True)
     if groups.max() + 1 <= len(y) / _LEAST_OF_A_CLASS:
         return _errors(groups, y) <= _ERRORS_LEFT * most_errors
-    if y.max() > 1:  # many values and many classes: no order is looked for
+    if y.max() > 1:  # many values and many classes: their order is not considered
         return False
     return ordered and bool(max(auc := _auc(values[~absent], y[~absent]), 1 - auc) > _ALMOST_ALWAYS)
 

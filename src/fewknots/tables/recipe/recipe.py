@@ -73,7 +73,7 @@ class Recipe:
         return features, reasons
 
     def features(self, column: Callable[[str], Any], n_rows: int, place: Place) -> np.ndarray:
-        """The features of rows in memory, NaN for a gap where the fit knew none.
+        """The features of rows in memory; NaN for a gap in a column that had none at the fit.
 
         column : the values of the column of this name.
         """

@@ -90,7 +90,7 @@ class TextLearner:
         rare_below = max(2, min(_A_FEW_ROWS, n_rows // 100))
         common = [w for w, count in self._counts.most_common(MOST_LEVELS) if count >= rare_below]
         if not common:
-            return f"holds {len(self._counts):,} different texts, each in next to no row"
+            return f"holds {len(self._counts):,} different texts, each in very few rows"
         return Text(self._name, tuple(sorted(common)), len(common) < len(self._counts))
 
     def holds(self) -> Holds:
