@@ -22,6 +22,7 @@ from threadpoolctl import ThreadpoolController
 
 from ..stopping import holding_back, leaves_behind, unless_interrupted
 from . import program_cache
+from .collector import collector_held
 from .forks import note_computation
 
 DTypeName = str | type | np.dtype | None
@@ -122,9 +123,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
     """`jax.jit`, with options that let it start soon, compiling in a way that Ctrl-C can end."""
 
+    @wraps(function)
+    def traced(*values: Any) -> Any:
+        with collector_held():  # JAX calls this only to trace
+            return function(*values)
+
     @cache
     def program_for(platform: str, **more: Any) -> Any:
-        return jax.jit(function, compiler_options=_known_options(platform), **arguments, **more)
+        return jax.jit(traced, compiler_options=_known_options(platform), **arguments, **more)
 
     ready: set[Any] = set()
     kept: dict[Any, Any] = {}
