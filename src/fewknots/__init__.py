@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .numerics import forks as forks
+from .numerics.collector import collector_held
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -64,10 +65,13 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name in ("kernels", "images"):  # what users need most
-        return import_module(f".{name}", __name__)
+        with collector_held():
+            return import_module(f".{name}", __name__)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOMES.get(name, 'exceptions')}", __name__), name)
+    with collector_held():
+        home = import_module(f".{_HOMES.get(name, 'exceptions')}", __name__)
+    value = getattr(home, name)
     globals()[name] = value
     return value
 

@@ -79,7 +79,8 @@ class Bernoulli(Likelihood):
         if self.link == "probit":
             # ∫ Φ(f) N(f|μ, σ²) df = Φ(μ / √(1 + σ²)) (Rasmussen & Williams, eq. 3.82).
             z = mean / jnp.sqrt(1.0 + variance)
-            return log_cdf(-z), log_cdf(z)
+            negative, positive = log_cdf(jnp.stack([-z, z]))
+            return negative, positive
         return _tilted_logistic(-mean, variance)[0], _tilted_logistic(mean, variance)[0]
 
     def decision(

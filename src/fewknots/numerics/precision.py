@@ -11,6 +11,7 @@ needs them on its device, and copying them on every call takes longer than predi
 they are copied there once, and stay there for the next call (`KeepsDeviceCopy`).
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, wraps
@@ -22,6 +23,7 @@ from threadpoolctl import ThreadpoolController
 
 from ..stopping import holding_back, leaves_behind, unless_interrupted
 from . import program_cache
+from .collector import collector_held
 from .forks import note_computation
 
 DTypeName = str | type | np.dtype | None
@@ -115,19 +117,28 @@ def for_platform(values: Mapping[str, Number]) -> Number:
 # XLA tries dozens of programs for each product before it runs one on a GPU: 50 s for a fit that
 #  takes 5. The vendor's library needs no trials, and is also faster here.
 # On a CPU it has two ways to write fused loops. The older one compiles in half the time, and its
-# loops are as fast here.
+# loops are as fast here. It compiles a program in 32 parts, each of which costs some milliseconds:
+# more parts than cores gain nothing.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "gpu": {"xla_gpu_autotune_level": 0, "xla_gpu_enable_triton_gemm": False},
-    "cpu": {"xla_cpu_use_fusion_emitters": False},
+    "cpu": {
+        "xla_cpu_use_fusion_emitters": False,
+        "xla_cpu_parallel_codegen_split_count": min(os.cpu_count() or 1, 32),
+    },
 }
 
 
 def compiled(function: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
     """`jax.jit` with options for short compile times; Ctrl-C can interrupt the compilation."""
 
+    @wraps(function)
+    def traced(*values: Any) -> Any:
+        with collector_held():  # JAX calls this only to trace
+            return function(*values)
+
     @cache
     def program_for(platform: str, **more: Any) -> Any:
-        return jax.jit(function, compiler_options=_known_options(platform), **arguments, **more)
+        return jax.jit(traced, compiler_options=_known_options(platform), **arguments, **more)
 
     ready: set[Any] = set()
     kept: dict[Any, Any] = {}
@@ -218,14 +229,17 @@ def _set_to(settings: tuple[Any, ...]) -> Iterator[None]:
 def _known_options(platform: str) -> dict[str, Any]:
     """The options that this version of XLA has; they are not part of its public interface."""
 
-    def is_known(name: str, value: Any) -> bool:
+    def are_known(options: dict[str, Any]) -> bool:
         try:
-            jax.jit(lambda x: x, compiler_options={name: value})(0.0)
+            jax.jit(lambda x: x, compiler_options=options)(0.0)
         except Exception:
             return False
         return True
 
-    return {name: value for name, value in _OPTIONS[platform].items() if is_known(name, value)}
+    options = _OPTIONS[platform]
+    if are_known(options):  # all at once: each question is a program
+        return options
+    return {name: value for name, value in options.items() if are_known({name: value})}
 
 
 @cache
