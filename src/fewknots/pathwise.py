@@ -121,10 +121,9 @@ class FunctionDraws:
 
     X : array of shape (N, D) in the user's units, or a table as `predict` takes it.
         A NumPy array: computed in float64, with a NumPy result. A JAX array (numeric features):
-        computed
-            in X's dtype, with a JAX result that can be differentiated, compiled and mapped. In
-            float32, JAX's default, a draw may lose accuracy where points are close; use `with
-            jax.enable_x64():`.
+        computed in X's dtype, with a JAX result that can be differentiated, compiled and mapped. In
+        float32, JAX's default, a draw may lose accuracy where points are close: use
+        `with jax.enable_x64():`.
 
     Returns an array of shape (N, n), with several latent functions (N, L, n), as `sample_latent`.
     The same X always gives the same values, independent of other evaluations.

@@ -172,7 +172,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
             Multiplies each row's log likelihood; a weight of 2 equals the row given twice.
         exposure : array of shape (n_rows,), optional
             For likelihood="poisson": the time, area or number of people that each count refers to.
-                It multiplies the row's rate.
+            It multiplies the row's rate.
         """
         task = begin_fit(self, X, y)
 

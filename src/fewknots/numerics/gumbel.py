@@ -24,7 +24,7 @@ remaining terms are a geometric series.
 
     narrow (σ ≤ 1): f = m + σε, at equal steps in ε; the Gaussian weights are fixed,
     wide:           f = s + x, at fixed x; z = e^x is fixed, and F and its derivatives
-                        are products of the N(s + x|m, v) with one small matrix.
+                    are products of the N(s + x|m, v) with one small matrix.
 
 Both are sums of positive numbers. Far above the mean F' is computed from (`tails`)
 

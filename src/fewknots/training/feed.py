@@ -128,8 +128,7 @@ class StoreFeed:
         total_weight: float,
     ):
         """`prepared` converts (X, targets, weights) of the store to rows to compute with;
-        `left_out`
-                are the sorted numbers of the rows that are not used for training.
+        `left_out` are the sorted numbers of the rows that are not used for training.
         """
         self.store = store
         self.prepared = prepared

@@ -11,7 +11,7 @@ over all rows (rounds.py) or over samples of them (sampled_rounds.py). The loop 
     report      to the user; the callback, the time limit or Ctrl-C may ask to stop
     checkpoint  if enough time has passed that writing takes a small share of it
     end         by the strategy's own test (steps, time, tolerance) or on request; a last
-                    checkpoint, and the posterior
+                checkpoint, and the posterior
 
 A run is determined by its plan, its start and its seed. Only the strategy's state and the
 `RunState` change during a run. Both are in every checkpoint, so a resumed run gives the same

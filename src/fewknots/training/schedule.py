@@ -3,9 +3,9 @@ r"""The length of stochastic training, and its learning rates.
 Everything follows from the *share* of the run that is over, 0 at its start and 1 at its end.
 
     natural gradients   ρ from 0.05 to B/N (between 0.001 and 0.02), as a power of the share: at
-                            the end q is an average over about one pass over the data. Before that,
-                            unless q starts from an earlier fit, ρ = 1/2, 1/3, 1/4, ... down to
-                            0.05. A batch of all rows has no noise to average: ρ = 0.5 throughout.
+                        the end q is an average over about one pass over the data. Before that,
+                        unless q starts from an earlier fit, ρ = 1/2, 1/3, 1/4, ... down to 0.05.
+                        A batch of all rows has no noise to average: ρ = 0.5 throughout.
     Adam                a cosine from its first rate to zero.
     Adadelta            0.1 throughout, as in the paper.
 
