@@ -28,6 +28,7 @@ from jaxtyping import Float, Int
 
 from .data.blocks import padded, rounded_up
 from .kernels import Kernel
+from .numerics.collector import collector_held
 from .numerics.precision import compiled, for_platform
 
 METHODS = ("kmeans", "greedy", "random")
@@ -129,7 +130,8 @@ def _inputs_at(
 
 
 def _kmeans(X, weights, n_inducing, rng):
-    from sklearn.cluster import KMeans  # imported here: slow, and not always needed
+    with collector_held():
+        from sklearn.cluster import KMeans  # imported here: slow, and not always needed
 
     rows = _sample(len(X), max(_MOST_ROWS, 50 * n_inducing), weights, rng)
     model, X, weights = KMeans(n_inducing, n_init=1, random_state=rng), X[rows], weights[rows]

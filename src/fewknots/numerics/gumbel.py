@@ -40,6 +40,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -229,15 +230,21 @@ def _summed(
 ) -> Any:
     """The integral over s: `add(given, totals, s, weights, noisy)` from `start` on.
 
-    Rows, the last axis of all arrays, are processed in parts: each part takes only as many steps
-    as its own rows need.
+    Rows, the last axis of all arrays, are processed in parts: each part takes only as many steps,
+    and only those ways to F, as its own rows need. So rows of similar variance are put together.
     """
-    size = for_platform(_ROWS_AT_ONCE)
+    size, n_rows = for_platform(_ROWS_AT_ONCE), mean.shape[1]
 
     def at_once(*part: Any) -> Any:
         return _summed_at_once(add, tails, *part)
 
-    return in_row_parts(at_once, mean.shape[1], size, start, given, mean, variance)
+    if n_rows <= size:
+        return at_once(start, given, mean, variance)
+    order = jnp.argsort(jnp.min(variance, axis=0))
+    sorted_rows = jax.tree.map(lambda a: a[..., order], (start, given, mean, variance))
+    found = in_row_parts(at_once, n_rows, size, *sorted_rows)
+    back = jnp.argsort(order)
+    return jax.tree.map(lambda a: a[..., back], found)
 
 
 def _summed_at_once(add, tails, start, given, mean, variance) -> Any:
