@@ -55,11 +55,11 @@ class GPRegressor(RegressorMixin, GPEstimator):
     method : {"auto", "exact", "titsias", "svi", "full_kl", "sparse_kl", "local"}, default "auto"
         "exact": the whole Gaussian process, O(N³). "titsias": the variational bound held by
         inducing points, O(NM²) (eq. titsias). "svi": the same bound with q(u) searched for instead
-        of solved (eq. svigp). "full_kl", "sparse_kl": as in `GPClassifier`, for any likelihood
-        ("full_kl" not for "student_t" and "beta"). "local": a Gaussian process among the neighbours
-        of every row, for Gaussian noise, "poisson", "negative_binomial" and "gamma".
-        "auto": exact (or full_kl) up to 1000 rows unless inducing points are asked for or
-        store_rows=False, else titsias (or sparse_kl). Above 2000 rows in memory sparse_kl, by
+        of solved (eq. svigp). "full_kl", "sparse_kl": as in `GPClassifier`, for any likelihood.
+        "local": a Gaussian process among the neighbours of every row, for Gaussian noise,
+        "poisson", "negative_binomial" and "gamma".
+        "auto": exact (or full_kl, not for "student_t" and "beta") up to 1000 rows unless inducing
+        points are asked for or store_rows=False, else titsias (or sparse_kl). Above 2000 rows in memory sparse_kl, by
         minibatches, and local are both fitted, if the likelihood is for both, and the better one
         stays, or an average, as in `GPClassifier`. sparse_kl for streams.
     method_options : dict or None, default None

@@ -92,7 +92,7 @@ def _automatic_method(settings: FitSettings, n_rows: int, where: str) -> str:
             return "local"
         if settings.likelihood_name == "gaussian" and n_rows <= _MOST_ROWS_TITSIAS:
             return "exact" if whole else "titsias"
-        concave = settings.starting_likelihood(None).log_concave
+        concave = settings.starting_likelihood(None).log_concave  # else a pass costs three times
         return "full_kl" if whole and concave else "sparse_kl"
     if settings.n_neighbors != "auto":
         return "local"
@@ -290,7 +290,7 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
         if not likelihood.log_concave:
             raise ValueError(
                 f"{name} is for likelihoods whose logarithm is concave, and that of "
-                f"{type(likelihood).__name__} is not. Use method='sparse_kl'."
+                f"{type(likelihood).__name__} is not. Use method='sparse_kl' or 'full_kl'."
             )
         if method.looks_up_neighbours and not _is_for_neighbours(settings):
             raise ValueError(

@@ -12,6 +12,7 @@ a precision is S⁻¹ = I + Aᵀ diag(b) A as a whole; at a maximum of the bound
 - Full batch (inference/natural_gradient.py): a natural-gradient step from a Gaussian S along
   b ← b + ρ(E[-(log p)''] - b) rises for small enough ρ. A step after which S⁻¹ is no precision
   has no bound (its Cholesky factor is NaN), is refused as one that lowers the bound, and halved.
+  The full prior has a factorisation of its own (inference/signed_sites.py).
 - Minibatches (training/steps.py): S⁻¹ moves along a curve within the positive definite matrices.
 
 The positive curvature of the scale mixture, E[(ν+1)/(νs² + r²)] (what EM uses), would be simpler:
