@@ -32,13 +32,6 @@ _NEIGHBORS = {"cpu": 48, "gpu": 96}
 _NEIGHBORS_TO_LEARN = {"cpu": 32, "gpu": 96}
 
 
-NOT_ON_CLUSTERS = (
-    "GPRegressor does not take Dask collections, nor fit on a cluster: use fit_stream for files of "
-    "any size, or a sample of the rows, for instance X.sample(frac=0.01).compute() of a dataframe, "
-    "and predict for the rows of one partition at a time."
-)
-
-
 class FitPlan(NamedTuple):
     """How a fit is done: in full batch by `train`, or in steps or rounds after `plan`."""
 
@@ -53,6 +46,11 @@ class FitPlan(NamedTuple):
         """Whether a step sees some of the rows."""
         return self.plan is not None and self.plan.optimizer != ROUNDS
 
+    @property
+    def in_rounds(self) -> bool:
+        """Whether each step sees all rows, wherever they are."""
+        return self.plan is not None and self.plan.optimizer == ROUNDS
+
     @classmethod
     def after(cls, method: AnyMethod, plan: Plan) -> "FitPlan":
         """In steps or rounds."""
@@ -63,8 +61,6 @@ def choose_plan(
     settings: FitSettings, n_rows: int, where: str = "memory", n_latent: int = 1
 ) -> FitPlan:
     """The way that the settings ask for, or the best for so many rows that are kept there."""
-    if where == "cluster" and settings.targets == "numbers":
-        raise ValueError(NOT_ON_CLUSTERS)
     name = settings.method
     if name == "auto":
         name = _automatic_method(settings, n_rows, where)

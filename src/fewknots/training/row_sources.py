@@ -21,7 +21,6 @@ from . import feed as feeds
 from .feed import ArrayFeed, Feed, StoreFeed
 from .summation import MemorySums, Summation
 
-_SOME_ROWS = 10_000  # of a stream, whose targets show their size
 Encode = Callable[[Any], Any]  # targets as the likelihood has them
 
 
@@ -61,6 +60,11 @@ class RowSource(Protocol):
     @property
     def classes(self) -> np.ndarray | None:
         """Both labels, sorted; None where targets are numbers."""
+        ...
+
+    @property
+    def total_weight(self) -> float:
+        """Of all rows."""
         ...
 
     @property
@@ -137,10 +141,6 @@ class RowsInMemory(NamedTuple):
         """Of all rows."""
         return float(np.sum(self.weights))
 
-    def some_targets(self) -> tuple[np.ndarray, Float[np.ndarray, " N"]]:
-        """Targets and weights, to see what size targets have."""
-        return self.y, self.weights
-
     def spread(self) -> Standardiser:
         return Standardiser.fitted(self.X, self.weights)
 
@@ -192,12 +192,6 @@ class RowsOfStream:
     def total_weight(self) -> float:
         """Of all rows."""
         return float(self._factors @ self._spool.class_totals)
-
-    def some_targets(self) -> tuple[np.ndarray, Float[np.ndarray, " n"]]:
-        """Targets and weights of enough rows to see what size targets have."""
-        numbers = np.unique(np.linspace(0, self.n_rows - 1, _SOME_ROWS).astype(np.int64))
-        _, targets, weights = self._spool.take(numbers)
-        return targets, weights
 
     def spread(self) -> Standardiser:
         return Standardiser(self._spool.mean, self._spool.scale)
