@@ -57,10 +57,11 @@ class GPRegressor(RegressorMixin, GPEstimator):
         of solved (eq. svigp). "full_kl", "sparse_kl": as in `GPClassifier`, for any likelihood.
         "local": a Gaussian process among the neighbours of every row, for Gaussian noise,
         "poisson", "negative_binomial" and "gamma".
-        "auto": exact (or full_kl, not for "student_t" and "beta") up to 1000 rows unless inducing
-        points are asked for or store_rows=False, else titsias (or sparse_kl). Above 2000 rows in
-        memory sparse_kl, by minibatches, and local are both fitted, if the likelihood is for both,
-        and the better one stays, or an average, as in `GPClassifier`. sparse_kl for streams.
+        "auto": exact (or full_kl, not for "student_t", "beta" and "laplace") up to 1000 rows unless
+        inducing points are asked for or store_rows=False, else titsias (or sparse_kl). Above 2000
+        rows in memory sparse_kl, by minibatches, and local are both fitted, if the likelihood is
+        for both, and the better one stays, or an average, as in `GPClassifier`. sparse_kl for
+        streams.
     method_options : dict or None, default None
         {"bound": "tight"} for "titsias", "svi" and "sparse_kl": a bound closer to the evidence
         (docs/choosing-a-method.md).

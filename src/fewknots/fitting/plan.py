@@ -88,8 +88,9 @@ def _automatic_method(settings: FitSettings, n_rows: int, where: str) -> str:
             return "local"
         if settings.likelihood_name == "gaussian" and n_rows <= _MOST_ROWS_TITSIAS:
             return "exact" if whole else "titsias"
-        concave = settings.starting_likelihood(None).log_concave  # else a pass costs three times
-        return "full_kl" if whole and concave else "sparse_kl"
+        likelihood = settings.starting_likelihood(None)
+        quick = likelihood.log_concave and likelihood.curved  # else a pass costs three times
+        return "full_kl" if whole and quick else "sparse_kl"
     if settings.n_neighbors != "auto":
         return "local"
     free_choice = (

@@ -5,7 +5,7 @@ r"""The full KL method: the Gaussian closest to the posterior over f at the rows
 The best covariance has the form Σ = (K⁻¹ + diag b)⁻¹ (Opper & Archambeau 2009): 2N parameters, b
 and g, not N². It is the limit Z = X of the sparse method (section 4), and the code says so: the
 same rule (rules.py) and the same solver with the full prior in place of the sparse one. Where
-log p(y|f) is not concave, b may be below zero (signed_sites.py).
+log p(y|f) is not curved downwards everywhere, b may be zero or less (signed_sites.py).
 
 | symbol | name here         | shape |
 |--------|-------------------|-------|
@@ -42,7 +42,7 @@ class FullKL(OverRows):
     several_latent = own_kernels = any_curvature = True
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
-        kind = FullPrior if likelihood.log_concave else SignedPrior
+        kind = FullPrior if likelihood.log_concave and likelihood.curved else SignedPrior
         prior, pullback = kind.over(kernel, rows.X)
         found = solve_sites(prior, Variational(likelihood), rows, memory, *budget)
         belief = found.belief

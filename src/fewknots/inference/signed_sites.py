@@ -1,6 +1,7 @@
-r"""The full prior with sites of negative precision, for log p(y|f) that is not concave.
+r"""The full prior with sites of precision zero or below, for log p(y|f) that is not concave.
 
-priors.py takes square roots of the precisions b. Here some b are below zero. What has to be
+priors.py takes square roots of the precisions b, and divides by them. Here some b are below zero,
+or zero though the row pulls: the Laplace distribution far from y is a straight line. What has to be
 positive definite is K⁻¹ + diag b as a whole. So take more than there is, and give the surplus back:
 
     c = √(b² + δ²) ≥ b,          B = I + √c K √c = R Rᵀ,     T = R⁻¹ √c,
