@@ -111,8 +111,8 @@ class LatentPredictions:
 
         X, y, sample_weight : as they were given to `fit`.
 
-        For Gaussian noise exact at the learned kernel; for others each row's part of the
-        approximation is taken away (`fewknots.leave_one_out`). In the units of y.
+        For Gaussian noise and method="local" exact at the learned kernel; for others each row's
+        part of the approximation is taken away (`fewknots.leave_one_out`). In the units of y.
         """
         check_is_fitted(self)
         known = {"classes": self.classes_} if hasattr(self, "classes_") else {}
