@@ -132,7 +132,9 @@ def ablation_table(results):
     """What leaving out an ingredient adds to the NLP."""
     labels = {m for by in results.by.values() for m in by if m.startswith("fewknots, ")}
     labels = sorted(m for m in labels if not m.endswith(" s"))
-    names = [name for m in labels[:1] for name in results.sets((*CHOSEN_ON, *OTHERS, *FROM_KEEL), m)]
+    names = [
+        name for m in labels[:1] for name in results.sets((*CHOSEN_ON, *OTHERS, *FROM_KEEL), m)
+    ]
     if not names:
         return []
     rows, sums = [], defaultdict(list)

@@ -22,11 +22,14 @@ Sparse variational sites act on the part of f that inducing points explain: ρ =
 the variance of the rest. (With `bound="tight"` and a likelihood other than Gaussian noise, they
 belong to slightly smaller variances, inference/tight.py; this is ignored here.) In other methods ρ
 = σ², κ = 0. A row of weight w has w equal sites, which are all removed.
+
+`local` has no sites to remove: each row is predicted anew from its neighbours without itself, as
+in training, which is exact at the learned kernel.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
@@ -47,11 +50,12 @@ def log_densities(
     method: str, likelihood: Likelihood, posterior: Posterior, rows: Rows
 ) -> Float[np.ndarray, " N"]:
     """Log densities of the rows of the fit, in its units."""
+    if isinstance(posterior, PredictsWithoutItself):
+        return _of_neighbourhoods(likelihood, posterior, rows)
     if method not in _RULES or not isinstance(posterior, GaussianPosterior):
         raise ValueError(
-            f"leave_one_out is for methods with a Gaussian site for each row, {', '.join(_RULES)}; "
-            f"this fit's method {method!r} has no such sites. (The log_evidence_ of "
-            "method='local' is a sum of leave-one-out log probabilities.)"
+            f"leave_one_out is for methods with a Gaussian site for each row, {', '.join(_RULES)}, "
+            f"and for 'local'; this fit's method {method!r} has no such sites."
         )
     X, y, weights = (np.asarray(part, np.float64) for part in rows)
     mean, variance = (part.astype(np.float64) for part in posterior.marginals(X))
@@ -80,6 +84,34 @@ def log_densities(
         without = reached / left
         cavity = mean - without * weights * slope
         return np.asarray(_log_density(likelihood, y, cavity, without + unexplained))
+
+
+@runtime_checkable
+class PredictsWithoutItself(Protocol):
+    """A posterior that is made anew for each row, so that the row can be left out."""
+
+    def without_itself(
+        self, rows: Rows
+    ) -> tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "L N"]]:
+        """Mean and variance at each row of the fit."""
+        ...
+
+
+def _of_neighbourhoods(
+    likelihood: Likelihood, posterior: PredictsWithoutItself, rows: Rows
+) -> Float[np.ndarray, " N"]:
+    """Exact; a row of weight zero is in no neighbourhood."""
+    counted = np.asarray(rows.weights) > 0
+    if not counted.all():
+        row = int(np.argmin(counted))
+        raise DataError(
+            f"row {row} has weight 0, and the fit has forgotten it: predict_log_density or "
+            "predict_log_proba are for such rows. Leave them out here."
+        )
+    mean, variance = (part.astype(np.float64) for part in posterior.without_itself(rows))
+    with computing_in(_WIDE):
+        y = jnp.asarray(np.asarray(rows.y, np.float64))
+        return np.asarray(_log_density(likelihood, y, mean, variance))
 
 
 @compiled

@@ -52,7 +52,10 @@ class Seen(NamedTuple):
 
 
 def seen_by_gaussian(
-    mean: Float[np.ndarray, " N"], deviation: float, y: Float[np.ndarray, " N"], counts: bool
+    mean: Float[np.ndarray, " N"],
+    deviation: float | Float[np.ndarray, " N"],
+    y: Float[np.ndarray, " N"],
+    counts: bool,
 ) -> Seen:
     """Predictions N(mean, deviation²); for counts the probability from y - ½ to y + ½."""
     spread = np.full(len(y), deviation)

@@ -64,6 +64,40 @@ def test_a_weight_counts_as_so_many_rows_that_are_all_left_out():
     assert found[3] == pytest.approx(norm.logpdf(y[3], mean[0], std[0]), rel=1e-6)
 
 
+@pytest.mark.parametrize("likelihood", ["gaussian", "poisson"])
+def test_neighbourhoods_are_predicted_without_the_row(likelihood):
+    """As new fits with the same kernel do; weighted, its sum is the evidence."""
+    targets = y if likelihood == "gaussian" else np.round(y - 35.0)
+    model = GPRegressor(
+        RBF(1.0, 1.0), likelihood=likelihood, method="local", n_neighbors=6, learn_noise=False,
+        noise=4.0 if likelihood == "gaussian" else None, **FIXED,
+    )  # fmt: skip
+    weights = np.where(np.arange(12) < 4, 2.0, 1.0)
+    found = model.fit(X, targets, weights).leave_one_out(X, targets, weights)
+    assert found @ weights == pytest.approx(model.log_evidence_, rel=1e-9)
+    order = RNG.permutation(12)
+    other = model.leave_one_out(X[order], targets[order], weights[order])
+    np.testing.assert_allclose(other, found[order], rtol=1e-9)
+    if likelihood == "poisson":  # its level is that of all rows
+        return
+    for n in range(3):
+        others = np.arange(12) != n
+        model.fit(X[others], targets[others], weights[others])
+        want = model.predict_log_density(X[[n]], targets[[n]])[0]
+        assert found[n] == pytest.approx(want, rel=1e-6)
+
+
+def test_classes_among_neighbours():
+    model = GPClassifier("rbf", method="local", n_neighbors=6, learn_kernel=False).fit(X, LABELS)
+    found = model.leave_one_out(X, LABELS)
+    assert np.sum(found) == pytest.approx(model.log_evidence_, rel=1e-6)
+    assert np.all(found < 0.0)
+    with pytest.raises(DataError, match="these 5 rows are not those that the model holds"):
+        model.leave_one_out(X[:5], LABELS[:5])
+    with pytest.raises(DataError, match="row 2 has weight 0, and the fit has forgotten it"):
+        model.leave_one_out(X, LABELS, np.where(np.arange(12) == 2, 0.0, 1.0))
+
+
 def test_what_has_no_sites():
     model = GPClassifier("rbf", method="mean_field", learn_kernel=False).fit(X, LABELS)
     with pytest.raises(ValueError, match=r"a Gaussian site for each row.*'mean_field' has none"):

@@ -101,6 +101,7 @@ class RowsOnCluster:
     """All rows of a collection, loaded on a cluster and looked at once.
 
     dtype, device : what to compute in, and where
+    of_numbers : what the likelihood makes of targets that are numbers; None: they are labels
     """
 
     where = "cluster"
@@ -115,6 +116,7 @@ class RowsOnCluster:
         dtype: np.dtype,
         device: str,
         checkpoint: Any,
+        of_numbers: Encode | None = None,
     ):
         self.client, self.checkpoint = client, checkpoint
         self._dtype, self._device = dtype, device
@@ -126,21 +128,25 @@ class RowsOnCluster:
             ) from error
         self.versions: Versions = check_workers(client)
         with self._translating_errors():
-            self.groups, keys = self._load(pieces, collection)
+            self.groups, keys = self._load(pieces, collection, of_numbers)
+            numbers = of_numbers is not None
             surveys = [
-                client.submit(workers.survey, group.loaded, pure=False) for group in self.groups
+                client.submit(workers.survey, group.loaded, numbers, pure=False)
+                for group in self.groups
             ]
             keys |= {survey.key for survey in surveys}
             watch = Watch(client, "loading the rows", keys, patience_after(()))
             watch.until_done(surveys)
             surveys = client.gather(surveys)
-        self.survey: Survey = joined([part for share in surveys for part in share])
+        self.survey: Survey = joined([part for share in surveys for part in share], numbers)
         self.n_rows, self.n_features = self.survey.n_rows, self.survey.n_features
         self.classes: np.ndarray | None = self.survey.classes
         self.feature_names = names_as_array(pieces.feature_names)
         totals = self.survey.class_totals
         self._class_weight = class_weight
-        self._factors = class_factors(class_weight, self.survey.classes, totals)
+        self._factors = np.ones(1)
+        if self.classes is not None:
+            self._factors = class_factors(class_weight, self.classes, totals)
         self._moments = self.survey.moments(self._factors)
         self.extremes = np.array([self._moments.minimum, self._moments.maximum])
 
@@ -154,16 +160,22 @@ class RowsOnCluster:
         with self._translating_errors():
             shares = self.client.gather([group.loaded for group in self.groups])
         self.groups = []
-        assert self.classes is not None
         parts = sorted((part for share in shares for part in share), key=lambda part: part.number)
         _, *columns = zip(*parts, strict=True)
         X, labels, weights = map(np.concatenate, columns)
+        if self.classes is None:
+            return RowsInMemory(X, labels, weights, self.feature_names)
         codes = codes_of(labels, self.classes)
         # anew: totals that workers added up differ in the last digit from one cut to another
         totals = np.bincount(codes, weights, minlength=len(self.classes))
         factors = class_factors(self._class_weight, self.classes, totals)
         names = self.feature_names
         return RowsInMemory(X, codes, weights * factors[codes], names, self.classes)
+
+    @property
+    def total_weight(self) -> float:
+        """Of all rows, the same whatever order they were added up in."""
+        return float(steady(self._factors @ self.survey.class_totals))
 
     def spread(self) -> Standardiser:
         return Standardiser(self._moments.mean, self._moments.scale)
@@ -182,13 +194,15 @@ class RowsOnCluster:
     def _translating_errors(self) -> AbstractContextManager[None]:
         return translate_errors(self.client, "loading the rows", self.checkpoint)
 
-    def _load(self, pieces: Pieces, collection: Any) -> tuple[list[Group], set[Any]]:
+    def _load(
+        self, pieces: Pieces, collection: Any, of_numbers: Encode | None
+    ) -> tuple[list[Group], set[Any]]:
         """Every partition into the share of the worker that has it already, if one has.
 
         And the keys of all that has to be done for it.
         """
         groups = _grouped(self.client, pieces, collection)
-        sources = [_loading(pieces, numbers, self.versions) for numbers in groups]
+        sources = [_loading(pieces, numbers, self.versions, of_numbers) for numbers in groups]
         keys = {key for source in sources for key in source.__dask_graph__()}
         loaded = self.client.compute(sources)
         return [Group(*group) for group in zip(groups, loaded, strict=True)], keys
@@ -205,7 +219,7 @@ class RowsOnCluster:
             self._factors,
             encode,
             Shape.in_blocks(most, block),
-            float(steady(self._factors @ self.survey.class_totals)),
+            self.total_weight,
             self._dtype.name,
             self._device,
             self.versions,
@@ -260,7 +274,9 @@ class RowsOnCluster:
         ]
 
 
-def _loading(pieces: Pieces, numbers: tuple[int, ...], versions: Versions) -> Any:
+def _loading(
+    pieces: Pieces, numbers: tuple[int, ...], versions: Versions, of_numbers: Encode | None
+) -> Any:
     """A share's `load`, to be done."""
     weights = None if pieces.weights is None else [pieces.weights[i] for i in numbers]
     return dask.delayed(workers.load, pure=False)(
@@ -270,6 +286,7 @@ def _loading(pieces: Pieces, numbers: tuple[int, ...], versions: Versions) -> An
         weights,
         pieces.feature_names,
         versions,
+        of_numbers,
     )
 
 

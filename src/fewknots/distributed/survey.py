@@ -22,7 +22,7 @@ _RADIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class PartitionSurvey(NamedTuple):
-    """Facts about one partition."""
+    """Facts about one partition. Where targets are numbers, all its rows have the label 0."""
 
     number: int  # of the partition
     n_rows: int
@@ -39,7 +39,7 @@ class Survey(NamedTuple):
     n_rows: int
     n_features: int
     spans: tuple[Span, ...]  # of each partition
-    classes: np.ndarray
+    classes: np.ndarray | None  # None where targets are numbers
     class_totals: Float[np.ndarray, " C"]
     class_moments: tuple[Moments, ...]
     digest: str
@@ -78,7 +78,22 @@ def survey_partition(
     )
 
 
-def joined(found: Sequence[PartitionSurvey]) -> Survey:
+def survey_numbers(
+    number: int, X: np.ndarray, y: np.ndarray, weights: np.ndarray
+) -> PartitionSurvey:
+    """The same where targets are numbers."""
+    one = slice(0, min(1, len(X)))  # none of an empty partition
+    moments = [Moments(row) for row in X[one]]
+    for of_all in moments:
+        of_all.add(X, weights)
+    digest = _digest(np.column_stack([X, y]), np.zeros(len(X), np.uint64), weights)
+    total = np.array([weights.sum()])[one]
+    return PartitionSurvey(
+        number, len(X), np.zeros(1)[one], np.zeros(1, np.int64)[one], total, moments, digest
+    )
+
+
+def joined(found: Sequence[PartitionSurvey], numbers: bool) -> Survey:
     """Merge the surveys of all partitions."""
     found = sorted(found, key=lambda survey: survey.number)
     codes = LabelCodes("y", None)
@@ -99,14 +114,14 @@ def joined(found: Sequence[PartitionSurvey]) -> Survey:
                 moments[code] = part.moments[i]
     if not moments:
         raise DataError("there are no rows with a positive weight in any partition of X.")
+    seal, n_features = f"{digest:016x}", len(moments[0].mean)
+    if numbers:
+        return Survey(first, n_features, tuple(spans), None, totals[:1], (moments[0],), seal)
     classes = codes.classes()
     class_totals = totals[np.argsort(codes.order())]
     codes.check_weights(class_totals)
     by_class = tuple(moments[int(code)] for code in np.argsort(codes.order()))
-    n_features = len(by_class[0].mean)
-    return Survey(
-        first, n_features, tuple(spans), classes, class_totals, by_class, f"{digest:016x}"
-    )
+    return Survey(first, n_features, tuple(spans), classes, class_totals, by_class, seal)
 
 
 def _digest(X: np.ndarray, label_hashes: np.ndarray, weights: np.ndarray) -> int:

@@ -19,14 +19,14 @@ from ..data.row_checks import check_features, check_labels, check_weights
 from ..data.sources import Place
 from ..data.standardise import Standardiser
 from ..data.tables import with_numeric_columns
-from ..data.targets import codes_of
+from ..data.targets import NumberTargets, codes_of
 from ..exceptions import DataError
 from ..inference.sites import Rows
 from ..numerics.precision import on_device, one_lapack_thread
 from ..training.held_rows import HeldRows, PartFound, Point, Shape, Subset, added, hold, sums_at
 from ..training.row_sources import Encode
 from .connection import Versions, check_here
-from .survey import PartitionSurvey, as_labels, survey_partition
+from .survey import PartitionSurvey, as_labels, survey_numbers, survey_partition
 from .whole_blocks import Holding, Slice
 
 
@@ -35,7 +35,7 @@ class Partition(NamedTuple):
 
     number: int
     X: Float[np.ndarray, "N D"]
-    labels: np.ndarray
+    labels: np.ndarray  # or numbers, as the likelihood has them
     weights: Float[np.ndarray, " N"]
 
 
@@ -43,7 +43,7 @@ class Preparation(NamedTuple):
     """How loaded rows are standardised, encoded and put on a device."""
 
     standardiser: Standardiser
-    classes: np.ndarray
+    classes: np.ndarray | None  # None where targets are numbers
     factors: Float[np.ndarray, " C"]  # class weights
     encode: Encode
     shape: Shape
@@ -69,17 +69,23 @@ def load(
     weights: Sequence[Any] | None,
     names: Sequence[str] | None,
     versions: Versions,
+    of_numbers: Encode | None,
 ) -> list[Partition]:
-    """The checked partitions of a share; the error for a bad row names its partition."""
+    """The checked partitions of a share; the error for a bad row names its partition.
+
+    of_numbers : what the likelihood makes of targets that are numbers, in the user's units.
+    """
     check_here(versions)
     found = []
     for i, number in enumerate(numbers):
         weight = None if weights is None else weights[i]
-        found.append(_partition(number, X[i], y[i], weight, names))
+        found.append(_partition(number, X[i], y[i], weight, names, of_numbers))
     return found
 
 
-def _partition(number: int, table: Any, y: Any, weight: Any, names: Any) -> Partition:
+def _partition(
+    number: int, table: Any, y: Any, weight: Any, names: Any, of_numbers: Encode | None
+) -> Partition:
     place = Place(f"partition {number}")
     try:
         X = np.ascontiguousarray(with_numeric_columns(table), np.float64)
@@ -87,7 +93,10 @@ def _partition(number: int, table: Any, y: Any, weight: Any, names: Any) -> Part
         raise DataError(f"partition {number}: {error}") from error
     labels = as_labels(y)
     check_features(X, names, place)
-    check_labels(labels, "y", place)
+    if of_numbers is None:
+        check_labels(labels, "y", place)
+    else:
+        labels = NumberTargets("y", of_numbers).encoded(labels, place)
     weights = np.ones(len(X)) if weight is None else np.asarray(weight, np.float64)
     check_weights(weights, "sample_weight", place)
     for name, column in (("y", labels), ("sample_weight", weights)):
@@ -101,9 +110,9 @@ def _partition(number: int, table: Any, y: Any, weight: Any, names: Any) -> Part
     return Partition(number, X, labels, weights)
 
 
-def survey(share: Sequence[Partition]) -> list[PartitionSurvey]:
+def survey(share: Sequence[Partition], numbers: bool) -> list[PartitionSurvey]:
     """The surveys of a share's partitions."""
-    return [survey_partition(*partition) for partition in share]
+    return [(survey_numbers if numbers else survey_partition)(*part) for part in share]
 
 
 def take(share: Sequence[Partition], chosen: dict[int, Int[np.ndarray, " n"]]) -> list[Partition]:
@@ -144,9 +153,13 @@ def prepare(
 def as_rows(share: Sequence[Partition], preparation: Preparation) -> Rows:
     """Standardised rows, labels as the likelihood encodes them, weights times class weights."""
     X = np.concatenate([p.X for p in share])
-    codes = np.concatenate([codes_of(p.labels, preparation.classes) for p in share])
-    weights = np.concatenate([p.weights for p in share]) * preparation.factors[codes]
-    return Rows(preparation.standardiser(X), preparation.encode(codes), weights)
+    weights = np.concatenate([p.weights for p in share])
+    if preparation.classes is None:
+        targets = np.concatenate([p.labels for p in share])
+    else:
+        targets = np.concatenate([codes_of(p.labels, preparation.classes) for p in share])
+        weights = weights * preparation.factors[targets]
+    return Rows(preparation.standardiser(X), preparation.encode(targets), weights)
 
 
 def as_is(question: Question) -> Question:

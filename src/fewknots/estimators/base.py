@@ -22,7 +22,14 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 from ..data.memory_columns import memory_table
 from ..data.sources import Source, open_source
 from ..data.spool import Spool
-from ..data.tables import check_magnitude, check_names, is_table, only_numbers, with_numeric_columns
+from ..data.tables import (
+    check_magnitude,
+    check_names,
+    is_dask,
+    is_table,
+    only_numbers,
+    with_numeric_columns,
+)
 from ..data.targets import are_probabilities
 from ..exceptions import InterruptedFitWarning, warn
 from ..fitting import sequence
@@ -38,6 +45,7 @@ from ..training.full_batch import EvidenceGradient
 from ..training.row_sources import RowsInMemory, RowsOfStream
 from . import new_gaps, notebook, saved_model
 from .latent import LatentPredictions
+from .on_cluster import fit_on_cluster
 
 Estimator = TypeVar("Estimator", bound="GPEstimator")  # an estimator's own class
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
@@ -198,6 +206,8 @@ class GPEstimator(LatentPredictions, CallbackSupportMixin, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, context: FitContext, classes: Any = None
     ) -> FittedModel:
         settings, warm = self._settings(), self._warm()
+        if is_dask(X):
+            return fit_on_cluster(settings, X, y, sample_weight, context, warm)
         rows = self._rows_in_memory(settings, X, y, sample_weight, classes)
         # the rows made from one soft label stay together
         compete = classes is None and not are_probabilities(y)

@@ -14,7 +14,6 @@ from .. import prediction
 from ..data.tables import is_dask
 from ..data.targets import (
     are_probabilities,
-    check_has_order,
     check_not_negative,
     class_factors,
     found_classes,
@@ -27,16 +26,12 @@ from ..data.targets import (
 )
 from ..exceptions import ModelFileError
 from ..export import to_onnx
-from ..extras import missing
 from ..files.container import shown
 from ..files.header_values import decode_array
-from ..fitting import sequence
-from ..fitting.job import FitContext, FittedModel
-from ..fitting.plan import may_be_gathered
 from ..kernels import Kernel
 from ..likelihoods import LINKS, Bernoulli, MultinomialProbit, Ordinal, Softmax
-from ..numerics.precision import on_device, resolve_dtype
-from ..progress import Progress, note
+from ..numerics.precision import on_device
+from ..progress import Progress
 from ..training.row_sources import RowsInMemory
 from . import new_gaps
 from .streaming import StreamingFits
@@ -306,35 +301,6 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     _learns = "classes"
 
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any, context: FitContext, classes: Any = None
-    ) -> FittedModel:
-        if not is_dask(X):
-            return super()._fit(X, y, sample_weight, context, classes)
-        try:
-            from ..distributed.fitting import rows_on_cluster
-        except ImportError as error:
-            what = "fitting to Dask collections needs dask and distributed"
-            raise ImportError(missing(what, "dask")) from error
-        settings, warm = self._settings(), self._warm()
-        with rows_on_cluster(
-            X,
-            y,
-            sample_weight,
-            class_weight=settings.class_weight,
-            dtype=resolve_dtype(settings.dtype),
-            device=settings.device,
-            checkpoint=settings.checkpoint,
-        ) as rows:
-            if not (rows.is_small and may_be_gathered(settings)):
-                return sequence.fit(settings, rows, context, warm)
-            if settings.likelihood == "ordinal" and rows.classes is not None:
-                check_has_order(rows.classes)
-            if settings.verbose:
-                note(f"{rows.n_rows:,} rows are too few for a cluster: fitted in this process")
-            gathered = rows.gathered()
-        return sequence.fit(settings, gathered, context, warm)
-
     def _rows_in_memory(self, settings, X, y, sample_weight, classes=None, reset=True):
         if are_probabilities(y):
             return self._soft_rows(settings, X, y, sample_weight, classes, reset)
@@ -418,7 +384,12 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         from ..distributed.predicting import predicted  # imported here: it needs Dask
 
         check_is_fitted(self)
-        return predicted(self, method, X)
+        classes = self.classes_
+        if method == "predict":
+            return predicted(self, method, X, classes[:1])
+        if method == "decision_function" and len(classes) == 2:
+            return predicted(self, method, X, np.zeros(1))
+        return predicted(self, method, X, np.zeros((1, len(classes))), list(classes))
 
     # --- keeping ------------------------------------------------------------------------------
 

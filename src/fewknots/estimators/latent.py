@@ -112,8 +112,9 @@ class LatentPredictions:
 
         X, y, sample_weight : the same as in `fit`.
 
-        Exact for Gaussian noise, at the learned kernel. For other likelihoods each row's factor of
-        the approximation is removed (`fewknots.leave_one_out`). In the units of y.
+        Exact at the learned kernel for Gaussian noise and for method="local". For other likelihoods
+        each row's factor of the approximation is removed (`fewknots.leave_one_out`). In the units
+        of y.
         """
         check_is_fitted(self)
         known = {"classes": self.classes_} if hasattr(self, "classes_") else {}

@@ -15,14 +15,13 @@ from sklearn.utils.validation import _check_sample_weight, check_array, check_is
 
 from .. import prediction
 from ..data.row_checks import check_finite
-from ..data.tables import LARGEST_VALUE, is_dask
+from ..data.tables import LARGEST_VALUE, is_dask, is_dataframe
 from ..data.targets import check_not_negative, one_column, shown
 from ..exceptions import ModelFileError
 from ..files.container import shown as quoted
 from ..files.header_values import KnownClasses, decode_likelihood, encode_likelihood, value_of
 from ..fitting import sequence
 from ..fitting.job import FitContext, FittedModel
-from ..fitting.plan import NOT_ON_CLUSTERS
 from ..fitting.settings import number
 from ..kernels import Kernel
 from ..likelihoods import Gaussian, Likelihood
@@ -55,12 +54,13 @@ class GPRegressor(RegressorMixin, GPEstimator):
         "exact": exact Gaussian process regression, O(N³). "titsias": the collapsed variational
         bound with inducing points, O(NM²) (eq. titsias). "svi": the same bound with q(u) optimised
         instead of solved for (eq. svigp). "full_kl", "sparse_kl": as in `GPClassifier`, for any
-        likelihood ("full_kl" not for "student_t" and "beta"). "local": a Gaussian process among the
-        neighbours of every row, for Gaussian noise, "poisson", "negative_binomial" and "gamma".
-        "auto": exact (or full_kl) up to 1000 rows unless inducing points are asked for or
-        store_rows=False, else titsias (or sparse_kl). Above 2000 rows in memory, sparse_kl (with
-        minibatches) and local are both fitted if both can use the likelihood, and the better one is
-        kept, or an average, as in `GPClassifier`. For streams sparse_kl.
+        likelihood. "local": a Gaussian process among the neighbours of every row, for Gaussian
+        noise, "poisson", "negative_binomial" and "gamma".
+        "auto": exact (or full_kl, except for "student_t", "beta" and "laplace") up to 1000 rows
+        unless inducing points are asked for or store_rows=False, else titsias (or sparse_kl). Above
+        2000 rows in memory, sparse_kl (with minibatches) and local are both fitted if both can use
+        the likelihood, and the better one is kept, or an average, as in `GPClassifier`. For streams
+        sparse_kl.
     method_options : dict or None, default None
         {"bound": "tight"} for "titsias", "svi" and "sparse_kl": a bound closer to the evidence
         (docs/choosing-a-method.md).
@@ -166,7 +166,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None) -> "GPRegressor":
-        """Fit to rows X (array or table) with targets y.
+        """Fit to rows X (array, table or Dask collection) with targets y.
 
         sample_weight : array of shape (n_rows,), optional
             Multiplies each row's log likelihood; a weight of 2 equals the row given twice.
@@ -214,16 +214,14 @@ class GPRegressor(RegressorMixin, GPEstimator):
         end_fit(self, None, None)
         return self
 
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any, context: FitContext, classes: Any = None
-    ) -> FittedModel:
-        if is_dask(X):
-            raise TypeError(NOT_ON_CLUSTERS)
-        return super()._fit(X, y, sample_weight, context, classes)
-
     def _fit_rates(
         self, X: Any, y: Any, sample_weight: Any, exposure: Any, context: FitContext
     ) -> FittedModel:
+        if is_dask(X):
+            raise ValueError(
+                "exposure is for rows in memory and streams, and X is a Dask collection. Use "
+                "fit_stream, or X.compute() if the rows fit into memory."
+            )
         settings = self._settings()
         exposed.check_has_exposure(settings.starting_likelihood(None), learned=True)
         rows = self._rows_in_memory(settings, X, y, sample_weight)
@@ -266,6 +264,9 @@ class GPRegressor(RegressorMixin, GPEstimator):
     ) -> Any:
         """Mean of y at each row; with `return_std` also its standard deviation, noise included.
 
+        For a Dask collection the result is a Dask collection, computed when it is needed; the same
+        holds for quantiles.
+
         exposure : for each row the number that multiplies its rate, as in `fit`; None: 1.
 
         With `return_cov`, for Gaussian noise, also the covariance of y between rows, of shape (N,
@@ -273,11 +274,11 @@ class GPRegressor(RegressorMixin, GPEstimator):
         covariance, of the function without the noise.
         """
         check_is_fitted(self)
+        if return_cov and (return_std or exposure is not None):
+            raise ValueError("return_cov cannot be combined with return_std or exposure.")
         if is_dask(X):
-            raise TypeError(NOT_ON_CLUSTERS)
+            return self._predicted_lazily(X, return_std, return_cov, exposure)
         if return_cov:
-            if return_std or exposure is not None:
-                raise ValueError("return_cov cannot be combined with return_std or exposure.")
             return self._predicted_together(X)
         if exposure is None:
             of_rows = partial(prediction.moments, self._likelihood)
@@ -286,6 +287,36 @@ class GPRegressor(RegressorMixin, GPEstimator):
             mean, variance = prediction.moments_of(self._likelihood, *self._latent(X, exposure))
         mean, variance = self._in_units_of_y(mean, variance)
         return (mean, np.sqrt(variance)) if return_std else mean
+
+    def _predicted_lazily(self, X: Any, std: bool, cov: bool, exposure: Any) -> Any:
+        """Mean, or mean and standard deviation, as Dask collections like X."""
+        if cov:
+            raise ValueError(
+                "return_cov asks for all pairs of rows, and X is a Dask collection. Ask for it of "
+                "a few thousand rows: X.compute()."
+            )
+        if not std:
+            return self._lazily("predict", X, exposure, np.zeros(1))
+        both = self._lazily("_moments", X, exposure, np.zeros((1, 2)), ("mean", "std"))
+        if is_dataframe(X):
+            return both["mean"], both["std"]
+        return both[:, 0], both[:, 1]
+
+    def _moments(self, X: Any) -> Float[np.ndarray, "N 2"]:
+        """Mean and standard deviation, next to each other."""
+        return np.column_stack(self.predict(X, return_std=True))
+
+    def _lazily(
+        self, method: str, X: Any, exposure: Any, like: np.ndarray, names: Any = None, *more: Any
+    ) -> Any:
+        from ..distributed.predicting import predicted  # here: it needs Dask
+
+        if exposure is not None:
+            raise ValueError(
+                "exposure is for rows in memory, and X is a Dask collection. Predict for an "
+                "exposure of 1, or for one partition at a time."
+            )
+        return predicted(self, method, X, like, names, *more)
 
     def _predicted_together(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         if not isinstance(self._likelihood, Gaussian):
@@ -316,6 +347,10 @@ class GPRegressor(RegressorMixin, GPEstimator):
         levels = np.asarray(levels, np.float64)
         if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
             raise ValueError(f"levels must be probabilities between 0 and 1, got {levels}.")
+        if is_dask(X):
+            check_is_fitted(self)
+            like = np.zeros((1, len(levels)))
+            return self._lazily("predict_quantiles", X, exposure, like, levels.tolist(), levels)
         if exposure is not None:
             latent = self._latent(X, exposure)
             return prediction.quantiles_of(levels, self._likelihood, *latent).T
@@ -328,9 +363,7 @@ class GPRegressor(RegressorMixin, GPEstimator):
     def _quantiles(self, levels, posterior, standardiser, rows) -> tuple[np.ndarray]:
         return (prediction.quantiles(levels, self._likelihood, posterior, standardiser, rows),)
 
-    def predict_interval(
-        self, X: Any, coverage: Any = 0.95, exposure: Any = None
-    ) -> Float[np.ndarray, "N 2"]:
+    def predict_interval(self, X: Any, coverage: Any = 0.95, exposure: Any = None) -> Any:
         """Lower and upper end of the interval that contains y with this probability.
 
         Equal probability lies below and above it; for counts, whose ends are whole numbers,

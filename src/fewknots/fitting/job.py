@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..combined import CombinedPosterior
-from ..data.standardise import Standardiser
+from ..data.standardise import Standardiser, steady
 from ..exceptions import NumericalWarning, warn
 from ..kernels import Hyperbolic, Kernel, as_kernels
 from ..kernels.automatic import automatic_kernel
@@ -23,7 +23,7 @@ from ..progress import Progress, Reporter
 from ..stopping import Interruption, TimeLimit
 from ..tables.recipe.input_columns import InputColumns
 from ..training.full_batch import EvidenceGradient, Fitted
-from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource, Table
+from ..training.row_sources import RowSource, Table
 from .plan import FitPlan
 from .settings import FitSettings
 from .warps import Shape
@@ -189,9 +189,11 @@ class Job:
     def _model(self, fitted: Fitted, history: dict[str, np.ndarray]) -> FittedModel:
         source, method, gradient = self.source, self.fit_plan.method, fitted.gradient
         evidence = fitted.evidence
-        if isinstance(source, RowsInMemory | RowsOfStream) and self.encoding.scale != 1.0:
+        if self.encoding.scale != 1.0:
             # For each row: density of y = density of standardised y / scale.
-            evidence -= source.total_weight * float(np.log(self.encoding.scale))
+            total = source.total_weight
+            total = float(steady(total)) if self.fit_plan.in_rounds else total  # as on a cluster
+            evidence -= total * float(np.log(self.encoding.scale))
         if gradient is not None and gradient.inducing_points is not None:
             points = gradient.inducing_points / self.standardiser.scale
             gradient = gradient._replace(inducing_points=points)

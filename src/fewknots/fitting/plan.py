@@ -32,13 +32,6 @@ _NEIGHBORS = {"cpu": 48, "gpu": 96}
 _NEIGHBORS_TO_LEARN = {"cpu": 32, "gpu": 96}
 
 
-NOT_ON_CLUSTERS = (
-    "GPRegressor does not take Dask collections, nor fit on a cluster: use fit_stream for files of "
-    "any size, or a sample of the rows, for instance X.sample(frac=0.01).compute() of a dataframe, "
-    "and predict for the rows of one partition at a time."
-)
-
-
 class FitPlan(NamedTuple):
     """How to fit: in full batch by `train`, or in steps or rounds by `plan`."""
 
@@ -53,6 +46,11 @@ class FitPlan(NamedTuple):
         """Whether a step uses some of the rows only."""
         return self.plan is not None and self.plan.optimizer != ROUNDS
 
+    @property
+    def in_rounds(self) -> bool:
+        """Whether each step sees all rows, wherever they are."""
+        return self.plan is not None and self.plan.optimizer == ROUNDS
+
     @classmethod
     def after(cls, method: AnyMethod, plan: Plan) -> "FitPlan":
         """The plan of training in steps or rounds."""
@@ -65,8 +63,6 @@ def choose_plan(
     """The plan that the settings ask for, or the best one for this number of rows and their
     place.
     """
-    if where == "cluster" and settings.targets == "numbers":
-        raise ValueError(NOT_ON_CLUSTERS)
     name = settings.method
     if name == "auto":
         name = _automatic_method(settings, n_rows, where)
@@ -94,8 +90,9 @@ def _automatic_method(settings: FitSettings, n_rows: int, where: str) -> str:
             return "local"
         if settings.likelihood_name == "gaussian" and n_rows <= _MOST_ROWS_TITSIAS:
             return "exact" if whole else "titsias"
-        concave = settings.starting_likelihood(None).log_concave
-        return "full_kl" if whole and concave else "sparse_kl"
+        likelihood = settings.starting_likelihood(None)
+        quick = likelihood.log_concave and likelihood.curved  # else a pass costs three times
+        return "full_kl" if whole and quick else "sparse_kl"
     if settings.n_neighbors != "auto":
         return "local"
     free_choice = (
@@ -292,7 +289,7 @@ def _check_method(method: AnyMethod, settings: FitSettings) -> None:
         if not likelihood.log_concave:
             raise ValueError(
                 f"{name} is for likelihoods whose logarithm is concave, and that of "
-                f"{type(likelihood).__name__} is not. Use method='sparse_kl'."
+                f"{type(likelihood).__name__} is not. Use method='sparse_kl' or 'full_kl'."
             )
         if method.looks_up_neighbours and not _is_for_neighbours(settings):
             raise ValueError(

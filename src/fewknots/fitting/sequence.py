@@ -12,6 +12,7 @@ and many rows, two fits with different settings go through this sequence, and on
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -24,19 +25,20 @@ from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..local.posterior import LocalPosterior
 from ..numerics.precision import computing_in, one_lapack_thread, resolve_dtype, resolve_jitter
-from ..training.row_sources import RowsInMemory, RowsOfStream, RowSource
+from ..training.row_sources import RowsInMemory, RowSource
 from ..training.schedule import Plan
 from .contest import Contest
 from .in_steps import train_by_minibatches, train_in_rounds, train_on_more_rows
 from .job import Encoding, FitContext, FittedModel, Job, Trained
 from .neighbours import train_neighbourhoods, with_more_rows
 from .plan import FitPlan, check_weights, choose_plan, competes
-from .settings import CLASSIFICATION, ROUNDS, FitSettings
+from .settings import CLASSIFICATION, FitSettings
 from .start import check_warm, check_warm_method, in_dtype, problem_of, starting_model, with_stored
 from .warps import Shape, shape_as_before, warped_units
 
 _UPDATE_BATCH = 8192  # rows of a partial_fit that are processed together
 _UPDATE_STEPS = 100
+_ENOUGH_TARGETS = 10_000
 
 
 def fit(
@@ -71,7 +73,7 @@ def fit(
         source = _rows_to_train_on(source, fit_plan)
     if source.columns is None:  # otherwise the user was warned, and some features may be constant
         warn_of_constant_columns(source.extremes, source.feature_names)
-    encoding = _encoding(settings, source)
+    encoding = _encoding(settings, source, fit_plan)
     standardiser, shape = _units(settings, source, fit_plan, encoding, warm)
     job = Job(settings, context, source, fit_plan, encoding, standardiser, warm, shape, kernel)
     return job.done_by(_trainer(fit_plan, source.where))
@@ -129,28 +131,40 @@ def _units(
 def _standardiser(settings: FitSettings, source: RowSource, fit_plan: FitPlan) -> Standardiser:
     if not settings.standardize:
         return Standardiser.identity(source.n_features)
-    in_rounds = fit_plan.plan is not None and fit_plan.plan.optimizer == ROUNDS
     found = source.spread()
     # the same for any order of summation
-    return found.rounded() if in_rounds or source.where == "cluster" else found
+    return found.rounded() if fit_plan.in_rounds or source.where == "cluster" else found
 
 
-def _encoding(settings: FitSettings, source: RowSource) -> Encoding:
+def _encoding(settings: FitSettings, source: RowSource, fit_plan: FitPlan) -> Encoding:
     """The initial likelihood, and the targets as it encodes them."""
     likelihood, scaling = settings.starting_likelihood(source.classes), Standardiser.identity(1)
     if likelihood.targets == "classes":
         return Encoding(likelihood, likelihood.encoded)
-    assert isinstance(source, RowsInMemory | RowsOfStream)  # only classes on a cluster
-    y, weights = source.some_targets()
+    y, weights = _some_targets(source, fit_plan)
     if settings.standardize and likelihood.any_scale:
         scaling = Standardiser.fitted(y[:, None], weights)
     mean, scale = float(scaling.mean[0]), float(scaling.scale[0])
-
-    def encode(targets):
-        return scaling(targets[:, None])[:, 0]
-
+    encode = partial(_scaled, scaling)
     likelihood = likelihood.rescaled(scale).prepared(encode(y), weights)
     return Encoding(likelihood, encode, mean, scale)
+
+
+def _scaled(scaling: Standardiser, targets: np.ndarray) -> np.ndarray:
+    return scaling(targets[:, None])[:, 0]
+
+
+def _some_targets(source: RowSource, fit_plan: FitPlan) -> tuple[np.ndarray, np.ndarray]:
+    """Targets and weights of enough rows to see what size targets have.
+
+    Of rows that may be elsewhere, the same wherever they are.
+    """
+    if isinstance(source, RowsInMemory) and not fit_plan.in_rounds:
+        return source.y, source.weights
+    numbers = np.unique(np.linspace(0, source.n_rows - 1, _ENOUGH_TARGETS).astype(np.int64))
+    table = source.table(Standardiser.identity(source.n_features), lambda targets: targets)
+    _, y, weights = table.take(numbers)
+    return np.asarray(y, np.float64), np.asarray(weights, np.float64)
 
 
 def _trainer(fit_plan: FitPlan, where: str) -> Callable[[Job], Trained]:
@@ -158,8 +172,7 @@ def _trainer(fit_plan: FitPlan, where: str) -> Callable[[Job], Trained]:
         return train_full_batch
     if fit_plan.method.looks_up_neighbours:
         return train_neighbourhoods
-    in_rounds = where == "cluster" or fit_plan.plan.optimizer == ROUNDS
-    return train_in_rounds if in_rounds else train_by_minibatches
+    return train_in_rounds if where == "cluster" or fit_plan.in_rounds else train_by_minibatches
 
 
 def train_full_batch(job: Job) -> Trained:

@@ -4,7 +4,8 @@ r"""The full KL method: the Gaussian closest to the posterior over f at the rows
 
 The best covariance has the form Σ = (K⁻¹ + diag b)⁻¹ (Opper & Archambeau 2009): 2N parameters, b
 and g, instead of N². It is the limit Z = X of the sparse method (section 4), and uses the same
-rule (rules.py) and the same solver, with the full prior instead of the sparse one.
+rule (rules.py) and the same solver, with the full prior instead of the sparse one. Where
+log p(y|f) is not concave, b may be zero or negative (signed_sites.py).
 
 | symbol | name here         | shape |
 |--------|-------------------|-------|
@@ -28,6 +29,7 @@ from .method import (
 from .natural_gradient import solve_sites
 from .priors import FullPrior
 from .rules import Variational
+from .signed_sites import SignedPrior
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,11 @@ class FullKL(OverRows):
     name = "full_kl"
     is_bound = True
     weights = "any"
-    several_latent = own_kernels = True
+    several_latent = own_kernels = any_curvature = True
 
     def evaluate(self, kernel, Z, likelihood, rows, memory, jitter, budget) -> Evaluated:
-        prior, pullback = FullPrior.over(kernel, rows.X)
+        kind = FullPrior if likelihood.log_concave and likelihood.curved else SignedPrior
+        prior, pullback = kind.over(kernel, rows.X)
         found = solve_sites(prior, Variational(likelihood), rows, memory, *budget)
         belief = found.belief
         return Evaluated(

@@ -21,7 +21,7 @@ from ..likelihoods import Likelihood
 from ..numerics.arrays import AnyArray
 from ..posterior import GaussianPosterior, Held, Posterior, from_whitened
 from .priors import projection
-from .sites import RowGaussian, Rows, WhitenedGaussian, prior_sites
+from .sites import RowGaussian, Rows, SignedGaussian, WhitenedGaussian, prior_sites
 
 
 class Capabilities:
@@ -129,13 +129,16 @@ class HeldByPoints(NamedTuple):
 
 
 class HeldByRows(NamedTuple):
-    """T and the mean's coordinates, at every row."""
+    """T and the mean's coordinates, at every row; and F, if sites may have any sign."""
 
     projection: Float[Array, "L N N"]
     mean: Float[Array, "L N"]
+    widening: Float[Array, "L N N"] | None = None  # signed_sites.py
 
     @classmethod
-    def of(cls, gaussian: RowGaussian) -> "HeldByRows":
+    def of(cls, gaussian: RowGaussian | SignedGaussian) -> "HeldByRows":
+        if isinstance(gaussian, SignedGaussian):
+            return cls(*gaussian)
         return cls(projection(gaussian), gaussian.whitened_linear)
 
     def posterior(
@@ -144,8 +147,18 @@ class HeldByRows(NamedTuple):
         """The posterior without padded rows, whose columns of T are zero."""
         real = np.flatnonzero(rows.weights)
         T, mean = np.asarray(self.projection), np.asarray(self.mean)
-        projection, shrink = T[:, real[:, None], real], np.ones((len(T), len(real)), T.dtype)
-        return kind(kernel, np.asarray(rows.X)[real], projection, mean[..., real], shrink)
+        points, projection, mean = (
+            np.asarray(rows.X)[real],
+            T[:, real[:, None], real],
+            mean[..., real],
+        )
+        if self.widening is None:
+            shrink = np.ones((len(T), len(real)), T.dtype)
+            return kind(kernel, points, projection, mean, shrink)
+        F = np.asarray(self.widening)[:, real[:, None], real]
+        widths, U = np.linalg.eigh(F.mT @ F)
+        rotated = (mean[..., None, :] @ U)[..., 0, :]
+        return kind(kernel, points, U.mT @ projection, rotated, 1.0 - widths)
 
 
 class OverPoints(Method):

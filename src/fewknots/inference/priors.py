@@ -171,7 +171,7 @@ class FullPrior(NamedTuple):
     def _of_one(K: Float[Array, "N N"], sites: Sites) -> tuple[Array, Array, Array, RowGaussian]:
         """Mean, variance, log|B| and factor for one latent function."""
         root = jnp.sqrt(sites.precision)
-        # For all likelihoods here a site of zero precision has no linear term either.
+        # A site of zero precision has no linear term either; if it may have one: signed_sites.py.
         per_root = jnp.where(root > 0, sites.linear / jnp.where(root > 0, root, 1.0), 0.0)
         identity = jnp.eye(K.shape[0], dtype=K.dtype)
         lower = jnp.linalg.cholesky(identity + root[:, None] * K * root)

@@ -53,7 +53,7 @@ class Belief(NamedTuple):
     variance: Float[Array, "L N"]
     reached: Float[Array, "L N"]
     log_det: Float[Array, ""]
-    gaussian: Any  # WhitenedGaussian or RowGaussian
+    gaussian: Any  # WhitenedGaussian, RowGaussian or SignedGaussian
 
 
 class WhitenedGaussian(NamedTuple):
@@ -80,6 +80,14 @@ class RowGaussian(NamedTuple):
     lower: Float[Array, "L N N"]  # R
     root: Float[Array, "L N"]  # √b
     whitened_linear: Float[Array, "L N"]  # R⁻¹ g / √b
+
+
+class SignedGaussian(NamedTuple):
+    """The full posterior of sites of any sign (signed_sites.py)."""
+
+    projection: Float[Array, "L N N"]  # T
+    mean: Float[Array, "L N"]  # m
+    widening: Float[Array, "L N N"]  # F
 
 
 class Running(NamedTuple):

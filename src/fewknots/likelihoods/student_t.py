@@ -11,8 +11,8 @@ must be positive definite, and at a maximum of the bound it is. During training:
 
 - Full batch (inference/natural_gradient.py): a natural-gradient step from a Gaussian S along
   b ← b + ρ(E[-(log p)''] - b) raises the bound for small enough ρ. If S⁻¹ is not positive definite
-    after a step (its Cholesky factor is NaN), the step is rejected and halved, like one that
-    lowers the bound.
+  after a step (its Cholesky factor is NaN), the step is rejected and halved, like one that lowers
+  the bound. The full prior has a factorisation of its own (inference/signed_sites.py).
 - Minibatches (training/steps.py): S⁻¹ moves along a curve within the positive definite matrices.
 
 The positive curvature of the scale mixture, E[(ν+1)/(νs² + r²)] (what EM uses), would be simpler.

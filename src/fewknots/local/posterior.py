@@ -12,10 +12,11 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..data.blocks import map_blocks
 from ..data.row_checks import check_finite
+from ..exceptions import DataError
 from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
@@ -23,7 +24,7 @@ from ..numerics.linalg import one_batch_of_solves
 from ..numerics.precision import KeepsDeviceCopy, computing_in, for_platform, one_lapack_thread
 from ..posterior import Then, as_they_are
 from .model import LocalModel, latent
-from .neighbours import Metric, Search
+from .neighbours import Metric, Search, without
 
 _FEW_QUERIES = 4
 # Cost of calling a compiled function, in queries: a GPU does hundreds in that time.
@@ -72,10 +73,45 @@ class LocalPosterior(KeepsDeviceCopy):
 
     def mapped(self, then: Then, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
         """Apply a function to one block of queries at a time."""
+        return self._mapped(then, X.astype(self.points.dtype, copy=False))
+
+    def without_itself(
+        self, rows: Rows
+    ) -> tuple[Float[np.ndarray, "L N"], Float[np.ndarray, "L N"]]:
+        """Mean and variance at each of the posterior's rows, predicted from all its other rows.
+
+        rows : the rows of the fit, in any order.
+        """
+        numbers = self._places_of(rows)
+        mean, variance = self._mapped(as_they_are, self.points[numbers], numbers)
+        return mean, variance
+
+    def _places_of(self, rows: Rows) -> Int[np.ndarray, " N"]:
+        """The place of each of these rows among the stored rows, which must be the same rows."""
         dtype = self.points.dtype
-        X = X.astype(dtype, copy=False)
+        held, asked = (
+            np.column_stack([X, y]).astype(dtype) + dtype.type(0.0)  # zero has one sign
+            for X, y in ((self.points, self.labels), (rows.X, rows.y))
+        )
+        if len(held) == len(asked):
+            there, here = (np.lexsort(columns.T) for columns in (held, asked))
+            if np.array_equal(held[there], asked[here]):
+                places = np.empty(len(asked), np.int64)
+                places[here] = there
+                return places
+        raise DataError(
+            f"these {len(asked)} rows are not those that the model holds, which are "
+            f"{len(held)}: leave_one_out takes the rows of the fit, but those of weight zero and "
+            "those held out by validation_fraction."
+        )
+
+    def _mapped(
+        self, then: Then, X: Float[np.ndarray, "N D"], own: Int[np.ndarray, " N"] | None = None
+    ) -> tuple[np.ndarray, ...]:
+        """`own`: numbers of queries that are stored rows; none is its own neighbour."""
+        dtype = self.points.dtype
         check_finite(tuple(X.T), dtype)  # values too large for the dtype have no neighbours
-        k = min(self.n_neighbors, len(self.points))
+        k = min(self.n_neighbors, len(self.points) - (own is not None))
         with computing_in(dtype), one_lapack_thread():
             with _ONE_BUILDS:
                 index = self._search
@@ -88,7 +124,11 @@ class LocalPosterior(KeepsDeviceCopy):
                     return then(*jax.block_until_ready(found))
 
             sizes = (_FEW_QUERIES, block_size(k, self.n_slots))
-            near = index.nearest(self._metric.coordinates(X), k)
+            queries = self._metric.coordinates(X)
+            if own is None:
+                near = index.nearest(queries, k)
+            else:
+                near = without(own, index.nearest(queries, k + 1))
             return map_blocks(of_block, X, near, sizes=sizes, call=for_platform(_CALL))
 
     def extended(self, rows: Rows) -> "LocalPosterior":

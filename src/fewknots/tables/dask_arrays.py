@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 import dask
 import dask.array as da
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..data.row_draw import HashSplit
 from .reading import NumberedRows, TableReader
+from .recipe.number_target import NUMBERS
 
 _LEAST_ROWS = 1000  # in a range; fewer rows are not worth a task
 
@@ -46,16 +48,16 @@ def as_arrays(
     wanted: int,
     extra: NumberedRows | None = None,
 ) -> tuple[Any, Any, Any]:
-    """X, numbers of labels, and weights of the rows that are not held out, as Dask arrays.
+    """X, targets, and weights of the rows that are not held out, as Dask arrays.
 
     extra : rows that are at hand, to be added
     """
     columns: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+    types = np.float64, np.float64 if reader.learns == NUMBERS else np.int64, np.float64
     for part in row_ranges(rows_of_files, wanted):
         count = int(np.sum(~_held(held_out, part)))
-        rows = dask.delayed(_read, pure=False, nout=3)(reader, part, held_out)
+        rows = dask.delayed(_read, pure=False, nout=3)(reader, part, held_out, types[1])
         shapes = ((count, reader.width), (count,), (count,))
-        types = (np.float64, np.int64, np.float64)
         for column, piece, shape, dtype in zip(columns, rows, shapes, types, strict=True):
             column.append(da.from_delayed(piece, shape, dtype))
     if extra is not None and len(extra.y):
@@ -69,8 +71,10 @@ def _held(split: HashSplit, part: RowRange) -> np.ndarray:
     return split.drawn(part.first + part.start, part.stop - part.start)
 
 
-def _read(reader: TableReader, part: RowRange, held_out: HashSplit) -> tuple[np.ndarray, ...]:
+def _read(
+    reader: TableReader, part: RowRange, held_out: HashSplit, target: DTypeLike
+) -> tuple[np.ndarray, ...]:
     """Runs on a worker: the training rows of a range."""
     rows = reader.row_range(part.file, part.start, part.stop)
     X, y, weights = rows.chosen(~_held(held_out, part))
-    return X, y.astype(np.int64), weights
+    return X, y.astype(target), weights

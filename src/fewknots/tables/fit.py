@@ -130,7 +130,8 @@ def fit_files(
         estimator.set_params(max_time=max(_LEAST_TIME, (1.0 - _LAST_SCORES) * run.limit.left()))
     extra = sample.for_absent_classes(n_classes)
     if on_cluster:
-        far = TableReader(files, task, recipe, labels, _NO_PROGRESS)  # is sent to the workers
+        # is sent to the workers
+        far = TableReader(files, task, recipe, labels, _NO_PROGRESS, likelihood)
         _fit_on_cluster(estimator, far, rows_of_files, held_out_split, extra, run, watch)
     elif in_memory:
         if _plan(estimator, len(sample.y), n_classes, where).plan is not None:

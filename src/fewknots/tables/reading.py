@@ -174,6 +174,11 @@ class TableReader:
         """The number of features of a row."""
         return len(self._recipe.feature_names)
 
+    @property
+    def learns(self) -> str:
+        """What targets are: "classes" or "numbers"."""
+        return self._labels.learns
+
     def sample_and_held_out(
         self, sample: HashSplit, held_out: HashSplit, learned: LearnedRowsCounter
     ) -> tuple[NumberedRows, NumberedRows]:

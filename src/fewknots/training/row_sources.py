@@ -21,7 +21,6 @@ from . import feed as feeds
 from .feed import ArrayFeed, Feed, StoreFeed
 from .summation import MemorySums, Summation
 
-_SOME_ROWS = 10_000  # rows of a stream that show the scale of its targets
 Encode = Callable[[Any], Any]  # encodes targets for the likelihood
 
 
@@ -63,6 +62,11 @@ class RowSource(Protocol):
     @property
     def classes(self) -> np.ndarray | None:
         """The labels, sorted; None if targets are numbers."""
+        ...
+
+    @property
+    def total_weight(self) -> float:
+        """Of all rows."""
         ...
 
     @property
@@ -139,10 +143,6 @@ class RowsInMemory(NamedTuple):
         """The total weight of all rows."""
         return float(np.sum(self.weights))
 
-    def some_targets(self) -> tuple[np.ndarray, Float[np.ndarray, " N"]]:
-        """Targets and weights, to estimate the scale of the targets."""
-        return self.y, self.weights
-
     def spread(self) -> Standardiser:
         return Standardiser.fitted(self.X, self.weights)
 
@@ -194,12 +194,6 @@ class RowsOfStream:
     def total_weight(self) -> float:
         """The total weight of all rows."""
         return float(self._factors @ self._spool.class_totals)
-
-    def some_targets(self) -> tuple[np.ndarray, Float[np.ndarray, " n"]]:
-        """Targets and weights of enough rows to estimate the scale of the targets."""
-        numbers = np.unique(np.linspace(0, self.n_rows - 1, _SOME_ROWS).astype(np.int64))
-        _, targets, weights = self._spool.take(numbers)
-        return targets, weights
 
     def spread(self) -> Standardiser:
         return Standardiser(self._spool.mean, self._spool.scale)
