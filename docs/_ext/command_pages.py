@@ -40,6 +40,11 @@ def _read(app, docname, source):
         source[0] += "\n" + described()
 
 
+def _always(app, env, added, changed, removed):
+    return ["commands"]  # its text depends on the program, not on its file
+
+
 def setup(app):
     app.connect("source-read", _read)
+    app.connect("env-get-outdated", _always)
     return {"parallel_read_safe": True}
