@@ -58,8 +58,8 @@ for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
     ax.plot(years[~seen], values[~seen], "^", color="C1", markersize=4, label="not seen")
     ax.set_title(name, fontweight="bold" if name == best else None)
     error = np.sqrt(np.mean((model.predict(years[~seen]) + level - values[~seen]) ** 2))
-    told = f"log evidence {model.log_evidence_:.0f}\nerror later {error:.2f}"
-    ax.text(0.04, 0.96, told, transform=ax.transAxes, va="top", fontsize=9.5)
+    scores = f"log evidence {model.log_evidence_:.0f}\nerror later {error:.2f}"
+    ax.text(0.04, 0.96, scores, transform=ax.transAxes, va="top", fontsize=9.5)
     print(f"{name:18} log evidence {model.log_evidence_:7.1f}, later error {error:.2f}")
 axes[0, 0].set(ylim=(-4.5, 11))
 axes[0, 0].legend(loc="lower right", fontsize=9, handletextpad=0.2)

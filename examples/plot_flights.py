@@ -25,7 +25,7 @@ rng = np.random.default_rng(0)
 
 
 def chance_to_be_late(day, hour, distance):
-    """The truth behind the table, which no model is told."""
+    """The truth behind the table, which no model knows."""
     summer = np.exp(-0.5 * ((day - 195) / 28) ** 2) * np.exp(-0.5 * ((hour - 18.5) / 2.5) ** 2)
     winter = np.exp(-0.5 * ((day - 20) / 18) ** 2) + np.exp(-0.5 * ((day - 355) / 8) ** 2)
     return ndtr(-1.6 + 0.07 * (hour - 5) + 1.4 * summer + 0.7 * winter - 0.0001 * distance)

@@ -2,8 +2,8 @@
 Three classes and the borders between them
 ==========================================
 
-Three kinds of iris, told apart by the leaves around their flowers. Two of them overlap. What does
-the model say there, and what does it say far away?
+Three kinds of iris, distinguished by the leaves around their flowers. Two of them overlap. What
+does the model say there, and what does it say far away?
 """
 
 # %%

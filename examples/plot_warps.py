@@ -43,9 +43,9 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
         ax.scatter(*X[y == label].T, s=14, marker=marker, color=colour, edgecolor="#222222", lw=0.6)
     ax.set(xscale="log", yscale="log", xlabel="income", title=name)
     ax.set(xlim=axis[[0, -1]], ylim=axis[[0, -1]])
-    told = f"log evidence {model.log_evidence_:.0f}"
+    evidence = f"log evidence {model.log_evidence_:.0f}"
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-    ax.text(0.03, 0.03, told, transform=ax.transAxes, bbox=box)
+    ax.text(0.03, 0.03, evidence, transform=ax.transAxes, bbox=box)
 axes[0].set_ylabel("savings")
 figure.colorbar(shown, ax=axes, ticks=[0, 0.5, 1], label="probability", shrink=0.9)
 pyplot.show()

@@ -36,4 +36,6 @@ def test_the_site(tmp_path):
     index = (site / "searchindex.js").read_text("utf-8")
     assert "natur" in index  # the word's stem: search knows the page about natural gradients
     assert "GPClassifier" in (site / "api" / "estimators.html").read_text("utf-8")
-    assert "--no-rows" in (site / "commands.html").read_text("utf-8")
+    commands = (site / "commands.html").read_text("utf-8")
+    assert "--no-rows" in commands
+    assert "–task" not in commands  # two hyphens of an option stay hyphens

@@ -16,7 +16,7 @@ def method_in_words(estimator: Any) -> str:
     if not others:
         return f"{method}; the fit ended before another method could compete"
     if gain is None:
-        return f"{method}({others} could not be fitted to these rows)"
+        return f"{method} ({others} could not be fitted to these rows)"
     low, high = gain["interval"]
     unsure = ": these rows do not tell which is better" if low <= 0.0 <= high else ""
     return (
