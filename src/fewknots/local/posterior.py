@@ -4,6 +4,7 @@ It is no Gaussian at a few points but a recipe: for every query the nearest rows
 prediction. It holds the rows themselves, so a saved model contains its training data.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
@@ -19,9 +20,17 @@ from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..numerics.linalg import one_batch_of_solves
-from ..numerics.precision import KeepsDeviceCopy, computing_in, for_platform, one_lapack_thread
+from ..numerics.precision import (
+    KeepsDeviceCopy,
+    computing_in,
+    current_platform,
+    for_platform,
+    one_lapack_thread,
+    usable_cores,
+    with_these_settings,
+)
 from ..posterior import Then, as_they_are
-from .model import LocalModel, latent
+from .model import LocalModel, factorises_nothing, latent
 from .neighbours import Metric, Search
 
 _FEW_QUERIES = 4
@@ -67,25 +76,31 @@ class LocalPosterior(KeepsDeviceCopy):
         return mean, variance
 
     def mapped(self, then: Then, X: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, ...]:
-        """A block of queries at a time."""
+        """A block of queries at a time; where nothing is factorised, one on each core of a CPU."""
         dtype = self.points.dtype
         X = X.astype(dtype, copy=False)
-        check_finite(tuple(X.T), dtype)  # what is beyond the dtype has no neighbours
+        check_finite((X.T,), dtype)  # what is beyond the dtype has no neighbours
         k = min(self.n_neighbors, len(self.points))
-        with computing_in(dtype), one_lapack_thread():
+        free = current_platform() == "cpu" and self._factorises_nothing
+        with computing_in(dtype), nullcontext() if free else one_lapack_thread():
             with _ONE_BUILDS:
                 index = self._search
             model, rows = self.device_copy(lambda: (self.model, self.rows))
 
             def of_block(queries, near):
-                with one_batch_of_solves:
+                with nullcontext() if free else one_batch_of_solves:
                     fixed = self.rule, self.likelihood
                     found = latent(*fixed, model, rows, queries, near, self.n_slots)
                     return then(*jax.block_until_ready(found))
 
-            sizes = (_FEW_QUERIES, block_size(k, self.n_slots))
-            near = index.nearest(self._metric.coordinates(X), k)
-            return map_blocks(of_block, X, near, sizes=sizes, call=for_platform(_CALL))
+            return map_blocks(
+                with_these_settings(of_block) if free else of_block,
+                X,
+                index.nearest(self._metric.coordinates(X), k),
+                sizes=(_FEW_QUERIES, block_size(k, self.n_slots, X.shape[1])),
+                call=for_platform(_CALL),
+                threads=usable_cores() if free else 1,
+            )
 
     def extended(self, rows: Rows) -> "LocalPosterior":
         """With more rows in its store."""
@@ -106,6 +121,10 @@ class LocalPosterior(KeepsDeviceCopy):
     def rows(self) -> Rows:
         """The store as training sees it."""
         return Rows(self.points, self.labels.astype(self.points.dtype), self.weights)
+
+    @property
+    def _factorises_nothing(self) -> bool:
+        return factorises_nothing(self.rule, self.likelihood, self.points.dtype)
 
     @cached_property
     def _search(self) -> Search:
@@ -134,7 +153,12 @@ def label_dtype(likelihood: Likelihood, dtype: Any) -> np.dtype:
     return np.dtype(kept[label_name(likelihood)])
 
 
-def block_size(k: int, n_slots: int = 1) -> int:
-    """How many neighbourhoods of k rows are solved together: what fits into a processor's cache."""
-    numbers = k * max(k, n_slots**2)  # of the covariances, or of coupled.py's columns
+def block_size(k: int, n_slots: int, n_inputs: int) -> int:
+    """How many neighbourhoods of k rows are solved together: what fits into a processor's cache.
+
+    There the rows themselves count, by half since they are read only a few times: of 784 inputs
+    they are larger than their covariances.
+    """
+    of_a_row = for_platform({"cpu": n_inputs // 2, "gpu": 1})
+    numbers = k * max(k, n_slots**2, of_a_row)  # of the covariances, or of coupled.py's columns
     return int(2 ** np.clip(np.floor(np.log2(for_platform(_COVARIANCES) / numbers)), 4, 12))
