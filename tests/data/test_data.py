@@ -1,3 +1,5 @@
+from threading import Barrier
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,6 +38,32 @@ def test_blocks_cover_every_row_once(n):
     (doubled,) = map_blocks(twice, X, call=32)
     np.testing.assert_array_equal(doubled, 2.0 * X[:, 0])
     assert sizes <= set(BLOCK_SIZES)
+
+
+def test_blocks_in_several_threads_are_the_same_blocks():
+    X, met = np.arange(70.0)[:, None], Barrier(3)
+
+    def twice(block):
+        if block[0, 0] > 0:  # not the first, which is alone: the others come three at a time
+            met.wait(timeout=60)
+        return (2.0 * block[:, 0],)
+
+    (doubled,) = map_blocks(twice, X, call=0, sizes=(10,), threads=3)
+    np.testing.assert_array_equal(doubled, 2.0 * X[:, 0])
+
+
+def test_an_error_in_one_thread_ends_all():
+    done = []
+
+    def refuse(block):
+        done.append(block[0, 0])
+        if block[0, 0] == 20.0:
+            raise ZeroDivisionError
+        return (block[:, 0],)
+
+    with pytest.raises(ZeroDivisionError):
+        map_blocks(refuse, np.arange(1e4)[:, None], call=0, sizes=(10,), threads=2)
+    assert len(done) < 1000
 
 
 @given(st.lists(st.tuples(st.integers(-2, 2), st.booleans(), st.integers(0, 3)), min_size=1))

@@ -14,6 +14,7 @@ from fewknots.local.model import RULES, LocalModel, latent, score
 from fewknots.local.neighbourhood import Labelled, covariances
 from fewknots.local.training import LocalRun, fit_local
 from fewknots.numerics.precision import computing_in
+from fewknots.prediction import log_probabilities_of
 from fewknots.progress import Reporter
 from fewknots.training.schedule import Plan
 
@@ -235,6 +236,28 @@ def test_float32_goes_without_factors_to_the_same_predictions(link, variance):
     error = np.abs(found[np.float32][0] - mean) / np.sqrt(spread)
     assert np.max(error) < 0.01
     np.testing.assert_allclose(found[np.float32][1], spread, rtol=1e-3)
+
+
+@pytest.mark.parametrize("link", ["probit", "logit"])
+@pytest.mark.parametrize("variance", [1.0, 30.0, 1000.0])
+def test_probabilities_of_many_neighbourhoods_are_those_of_exact_systems(link, variance):
+    """Close rows and far ones, of one class, of two, and with a label out of place."""
+    rng = np.random.default_rng(1)
+    centres = rng.uniform(-3.0, 3.0, size=(40, 3))
+    near = (np.arange(40)[:, None] * 20 + np.arange(20)).astype(np.int32)
+    spread = np.geomspace(0.01, 3.0, 40)[:, None, None]
+    around = (centres[:, None] + spread * rng.normal(size=(40, 20, 3))).reshape(-1, 3)
+    share = np.repeat([0.0, 0.05, 0.5, 1.0], 10)  # of the second class
+    signs = np.where(rng.uniform(size=(40, 20)) < rng.permutation(share)[:, None], 1.0, -1.0)
+    store = Rows(around, signs.ravel(), np.ones(800))
+    found = {}
+    for dtype in (np.float32, np.float64):
+        at, known = jax.tree.map(dtype, (model(variance, 0.3, 1.3), store))
+        with computing_in(np.dtype(dtype)):
+            latents = latent("laplace", Bernoulli(link), at, known, dtype(centres), near)
+        mean, spread_of_f = (np.asarray(part, np.float64) for part in latents)
+        found[dtype] = np.exp(log_probabilities_of(Bernoulli(link), mean, spread_of_f))
+    np.testing.assert_allclose(found[np.float32], found[np.float64], atol=2e-4)
 
 
 def test_predictions_in_float32_factorise_nothing():

@@ -2,8 +2,13 @@
 
 import subprocess
 import sys
+from threading import get_ident
 
+import numpy as np
 import pytest
+
+from fewknots import GPClassifier
+from fewknots.posterior import as_they_are
 
 from ..waiting import HANGS
 
@@ -34,3 +39,26 @@ def test_two_threads_do_not_wait_for_each_other_forever(rule):
         [sys.executable, "-c", PROGRAM, rule], capture_output=True, text=True, timeout=HANGS
     )
     assert process.stdout == "done\n", process.stderr
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_blocks_on_several_cores_are_those_of_one(n_classes, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(400, 2)).astype(np.float32)
+    y = np.digitize(X[:, 0] + X[:, 1], [0.0, 1.0][: n_classes - 1])
+    options = {"n_neighbors": 20, "learn_kernel": False, "dtype": "float32"}
+    clf = GPClassifier("rbf", method="local", random_state=0, **options).fit(X, y)
+    monkeypatch.setattr("fewknots.local.posterior.block_size", lambda *_: 16)
+    found, threads = {}, set()
+
+    def noting(mean, variance):
+        threads.add(get_ident())
+        return as_they_are(mean, variance)
+
+    for cores in (1, 4):
+        monkeypatch.setattr("fewknots.local.posterior.usable_cores", lambda n=cores: n)
+        threads.clear()
+        found[cores] = clf.posterior_.mapped(noting, X), clf.predict_proba(X)
+        assert (len(threads) > 1) == (cores > 1)
+    for one, other in zip(found[1][0], found[4][0], strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(found[1][1], found[4][1])

@@ -70,9 +70,11 @@ def gathered(rows: Rows, near: Int[AnyArray, "Q K"]) -> tuple[Float[Array, "Q K 
     return jnp.asarray(rows.X)[found], labels
 
 
-def factorises_nothing(rule: str, dtype: Any) -> bool:
+def factorises_nothing(rule: str, likelihood: Likelihood, dtype: Any) -> bool:
     """Whether predictions (not their derivatives) need no batches of LAPACK calls."""
-    return rule == "laplace" and iterates(dtype)
+    if likelihood.n_latent > 1:
+        return True
+    return rule == "laplace" and iterates(dtype) and not isinstance(likelihood, Gaussian)
 
 
 def _solved(
@@ -82,7 +84,7 @@ def _solved(
     exact = isinstance(likelihood, Gaussian)
     solve = gaussian if exact else RULES[rule]
     found = solve(prior, labels, likelihood, model.mean, tolerance)
-    if not exact and factorises_nothing(rule, prior.own.dtype):
+    if factorises_nothing(rule, likelihood, prior.own.dtype):
         reach = reach_of(prior, found.precision)
         return found, from_reach(prior, model.mean, found.slope, reach)
     return found, predicted(prior, model.mean, found.slope, found.factor, found.precision)

@@ -144,11 +144,11 @@ def _nearest(k: int, rows, n_rows, squares, scale, queries) -> Int[Array, "Q k"]
     wanted = k if by_difference else min(2 * k, size)
     if by_difference:
         columns = zip((queries / scale).T, (rows / scale).T, strict=True)
-        distances = sum(jnp.square(q[:, None] - r[None, :]) for q, r in columns)
+        distances: Any = sum(jnp.square(q[:, None] - r[None, :]) for q, r in columns)
+        of_rows = jnp.zeros(size, rows.dtype)
     else:  # only the queries are scaled, twice, since there are fewer of them
-        distances = squares - 2.0 * (queries / scale / scale) @ rows.T
-    distances = jnp.where(jnp.arange(size) < n_rows, distances, jnp.inf)
-    near = _smallest(distances, wanted)
+        distances, of_rows = (-2.0 * queries / scale / scale) @ rows.T, squares
+    near = _smallest(distances, jnp.where(jnp.arange(size) < n_rows, of_rows, jnp.inf), wanted)
     if by_difference:
         return near
     exact = lax.map(
@@ -159,15 +159,20 @@ def _nearest(k: int, rows, n_rows, squares, scale, queries) -> Int[Array, "Q k"]
     return jnp.take_along_axis(near, lax.top_k(-exact, k)[1], axis=1)
 
 
-def _smallest(distances: Float[Array, "Q N"], k: int) -> Int[Array, "Q k"]:
-    """Positions of the k smallest of each row."""
+def _smallest(
+    distances: Float[Array, "Q N"], of_rows: Float[Array, " N"], k: int
+) -> Int[Array, "Q k"]:
+    """Positions of the k smallest of each row of `distances + of_rows`.
+
+    This sum is never stored: it would be one more array of the size of the largest one.
+    """
     n_queries, size = distances.shape
     n_chunks = size // _CHUNK
     if n_chunks <= 2 * k:
-        return lax.top_k(-distances, k)[1].astype(jnp.int32)
-    chunked = distances.reshape(n_queries, n_chunks, _CHUNK)
-    _, chunks = lax.top_k(-jnp.min(chunked, axis=2), k)
-    inside = jnp.take_along_axis(chunked, chunks[:, :, None], axis=1)
+        return lax.top_k(-(distances + of_rows), k)[1].astype(jnp.int32)
+    chunked, of_rows = (a.reshape(-1, n_chunks, _CHUNK) for a in (distances, of_rows))
+    _, chunks = lax.top_k(-jnp.min(chunked + of_rows, axis=2), k)
+    inside = jnp.take_along_axis(chunked, chunks[:, :, None], axis=1) + of_rows[0, chunks]
     _, places = lax.top_k(-inside.reshape(n_queries, k * _CHUNK), k)
     chunk = jnp.take_along_axis(chunks, places // _CHUNK, axis=1)
     return (chunk * _CHUNK + places % _CHUNK).astype(jnp.int32)

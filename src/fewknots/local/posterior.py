@@ -5,6 +5,7 @@ It is not a Gaussian at a few points: for every query it finds the nearest rows 
 predicts from them. It contains the rows themselves, and so does a saved model.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
@@ -21,9 +22,17 @@ from ..inference.sites import Rows
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
 from ..numerics.linalg import one_batch_of_solves
-from ..numerics.precision import KeepsDeviceCopy, computing_in, for_platform, one_lapack_thread
+from ..numerics.precision import (
+    KeepsDeviceCopy,
+    computing_in,
+    current_platform,
+    for_platform,
+    one_lapack_thread,
+    usable_cores,
+    with_these_settings,
+)
 from ..posterior import Then, as_they_are
-from .model import LocalModel, latent
+from .model import LocalModel, factorises_nothing, latent
 from .neighbours import Metric, Search, without
 
 _FEW_QUERIES = 4
@@ -108,28 +117,38 @@ class LocalPosterior(KeepsDeviceCopy):
     def _mapped(
         self, then: Then, X: Float[np.ndarray, "N D"], own: Int[np.ndarray, " N"] | None = None
     ) -> tuple[np.ndarray, ...]:
-        """`own`: numbers of queries that are stored rows; none is its own neighbour."""
+        """`own`: numbers of queries that are stored rows; none is its own neighbour.
+
+        Where nothing is factorised, each core of a CPU computes a block at the same time.
+        """
         dtype = self.points.dtype
-        check_finite(tuple(X.T), dtype)  # values too large for the dtype have no neighbours
+        check_finite((X.T,), dtype)  # values too large for the dtype have no neighbours
         k = min(self.n_neighbors, len(self.points) - (own is not None))
-        with computing_in(dtype), one_lapack_thread():
+        free = current_platform() == "cpu" and self._factorises_nothing
+        with computing_in(dtype), nullcontext() if free else one_lapack_thread():
             with _ONE_BUILDS:
                 index = self._search
             model, rows = self.device_copy(lambda: (self.model, self.rows))
 
             def of_block(queries, near):
-                with one_batch_of_solves:
+                with nullcontext() if free else one_batch_of_solves:
                     fixed = self.rule, self.likelihood
                     found = latent(*fixed, model, rows, queries, near, self.n_slots)
                     return then(*jax.block_until_ready(found))
 
-            sizes = (_FEW_QUERIES, block_size(k, self.n_slots))
             queries = self._metric.coordinates(X)
             if own is None:
                 near = index.nearest(queries, k)
             else:
                 near = without(own, index.nearest(queries, k + 1))
-            return map_blocks(of_block, X, near, sizes=sizes, call=for_platform(_CALL))
+            return map_blocks(
+                with_these_settings(of_block) if free else of_block,
+                X,
+                near,
+                sizes=(_FEW_QUERIES, block_size(k, self.n_slots, X.shape[1])),
+                call=for_platform(_CALL),
+                threads=usable_cores() if free else 1,
+            )
 
     def extended(self, rows: Rows) -> "LocalPosterior":
         """The posterior with more rows."""
@@ -150,6 +169,10 @@ class LocalPosterior(KeepsDeviceCopy):
     def rows(self) -> Rows:
         """The rows in the form used by training."""
         return Rows(self.points, self.labels.astype(self.points.dtype), self.weights)
+
+    @property
+    def _factorises_nothing(self) -> bool:
+        return factorises_nothing(self.rule, self.likelihood, self.points.dtype)
 
     @cached_property
     def _search(self) -> Search:
@@ -178,9 +201,13 @@ def label_dtype(likelihood: Likelihood, dtype: Any) -> np.dtype:
     return np.dtype(kept[label_name(likelihood)])
 
 
-def block_size(k: int, n_slots: int = 1) -> int:
+def block_size(k: int, n_slots: int, n_inputs: int) -> int:
     """How many neighbourhoods of k rows are solved together: as many as fit into a processor's
     cache.
+
+    The rows themselves count by half, since they are read only a few times: with 784 inputs they
+    are larger than their covariances.
     """
-    numbers = k * max(k, n_slots**2)  # of the covariances, or of coupled.py's columns
+    of_a_row = for_platform({"cpu": n_inputs // 2, "gpu": 1})
+    numbers = k * max(k, n_slots**2, of_a_row)  # of the covariances, or of coupled.py's columns
     return int(2 ** np.clip(np.floor(np.log2(for_platform(_COVARIANCES) / numbers)), 4, 12))

@@ -219,7 +219,7 @@ class _Neighbourhoods:
 
     def _log_prob(self, state: _State, queries: Rows, near: Int[np.ndarray, "Q K"]) -> float:
         model, likelihood, run = self._model(state), self._likelihood(state), self.run
-        total, size = 0.0, block_size(near.shape[1], run.n_slots)
+        total, size = 0.0, block_size(near.shape[1], run.n_slots, queries.X.shape[1])
         for some in row_slices(len(queries.y), size):
             raise_if_interrupted()
             X, y, around = (padded(a[some], size) for a in (queries.X, queries.y, near))

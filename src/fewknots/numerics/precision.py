@@ -29,6 +29,7 @@ from .forks import note_computation
 DTypeName = str | type | np.dtype | None
 DEVICES = ("auto", "cpu", "gpu")
 Number = TypeVar("Number", int, float)
+Result = TypeVar("Result")
 _COPY = "_device_copy"
 
 
@@ -223,6 +224,23 @@ def _set_to(settings: tuple[Any, ...]) -> Iterator[None]:
         jax.default_device(device),
     ):
         yield
+
+
+def with_these_settings(function: Callable[..., Result]) -> Callable[..., Result]:
+    """The function, to be called by other threads with the settings of this one."""
+    settings = _settings()
+
+    def call(*values: Any) -> Result:
+        with _set_to(settings):
+            return function(*values)
+
+    return call
+
+
+def usable_cores() -> int:
+    """How many cores this process may use."""
+    known = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
 
 
 @cache

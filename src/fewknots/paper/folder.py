@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import __version__
 from ..files.container import replacing
+from ..numerics.precision import usable_cores
 from .experiment import DataSets, Experiment, OnProgress, Options, Result, gather, run_cells
 
 
@@ -155,10 +156,9 @@ def machine() -> dict[str, Any]:
     If the load average is well above one during an experiment, its seconds are not reliable.
     """
     device = jax.devices()[0]
-    known = hasattr(os, "sched_getaffinity")
     return {
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)) if known else os.cpu_count(),
+        "cores": usable_cores(),
         "load_average": round(os.getloadavg()[1], 2) if hasattr(os, "getloadavg") else None,
         "platform": platform.platform(),
         "device": f"{device.platform}: {device.device_kind}",
