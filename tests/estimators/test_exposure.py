@@ -127,12 +127,26 @@ def test_columns_of_soft_labels_name_the_classes():
     np.testing.assert_allclose(sure.predict_proba(X), plain.predict_proba(X), atol=1e-9)
 
 
+def test_columns_of_soft_labels_are_in_the_order_of_the_classes():
+    """Weighted rows again; their order is not the alphabet's."""
+    names = ["low", "middle", "high"]
+    P = RNG.dirichlet(np.full(3, 0.5), 40)
+    soft = classifying(likelihood="ordinal").fit(X, pd.DataFrame(P, columns=names))
+    hard = classifying(likelihood="ordinal").fit(
+        np.repeat(X, 3, axis=0), np.tile(np.arange(3), 40), P.ravel()
+    )
+    assert soft.classes_.tolist() == names
+    np.testing.assert_allclose(soft.predict_proba(X), hard.predict_proba(X), atol=1e-8)
+    with pytest.raises(ValueError, match="must be different and sorted"):
+        classifying().fit(X, pd.DataFrame(P, columns=names))
+
+
 @pytest.mark.parametrize(
     ("P", "options", "message"),
     [
         (np.full((40, 2), 0.6), {}, "y should be a 1d array of labels, or have a probability"),
         (np.tile([1.5, -0.5], (40, 1)), {}, "which row 0 has not"),
-        (np.full((40, 2), 0.5), {"method": "local"}, "neither for method='local'"),
+        (np.full((40, 2), 0.5), {"method": "local"}, "not for method='local'"),
     ],
 )
 def test_what_are_no_soft_labels(P, options, message):

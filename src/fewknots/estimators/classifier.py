@@ -306,12 +306,12 @@ class GPClassifier(ClassifierMixin, StreamingFits):
 
     def _soft_rows(self, settings, X, y, sample_weight, classes, reset) -> RowsInMemory:
         """A row for each class that a soft label gives a probability to, which is its weight."""
-        if classes is not None or settings.method == "local" or settings.likelihood == "ordinal":
+        if classes is not None or settings.method == "local":
             raise ValueError(
                 "soft labels (a probability for each class in the columns of y) are for fit, and "
-                "neither for method='local' nor for likelihood='ordinal'. Use method='auto'."
+                "not for method='local'. Use method='auto'."
             )
-        P, labels = soft_labels(y)
+        P, labels = soft_labels(y, ordered=settings.likelihood == "ordinal")
         X, _, columns = self._checked(X, P[:, 0], reset)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         check_not_negative(weights)
