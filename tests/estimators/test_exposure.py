@@ -127,6 +127,20 @@ def test_columns_of_soft_labels_name_the_classes():
     np.testing.assert_allclose(sure.predict_proba(X), plain.predict_proba(X), atol=1e-9)
 
 
+def test_columns_of_soft_labels_are_in_the_order_of_the_classes():
+    """Weighted rows again; their order is not the alphabet's."""
+    names = ["low", "middle", "high"]
+    P = RNG.dirichlet(np.full(3, 0.5), 40)
+    soft = classifying(likelihood="ordinal").fit(X, pd.DataFrame(P, columns=names))
+    hard = classifying(likelihood="ordinal").fit(
+        np.repeat(X, 3, axis=0), np.tile(np.arange(3), 40), P.ravel()
+    )
+    assert soft.classes_.tolist() == names
+    np.testing.assert_allclose(soft.predict_proba(X), hard.predict_proba(X), atol=1e-8)
+    with pytest.raises(ValueError, match="must be different and sorted"):
+        classifying().fit(X, pd.DataFrame(P, columns=names))
+
+
 @pytest.mark.parametrize(
     ("P", "options", "message"),
     [

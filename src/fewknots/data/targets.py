@@ -178,8 +178,11 @@ def are_probabilities(y: Any) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def soft_labels(y: Any) -> tuple[Float[np.ndarray, "N C"], np.ndarray]:
-    """Probabilities of classes for each row, and the classes: names of columns, or 0, 1, ..."""
+def soft_labels(y: Any, ordered: bool = False) -> tuple[Float[np.ndarray, "N C"], np.ndarray]:
+    """Probabilities of classes for each row, and the classes: names of columns, or 0, 1, ...
+
+    ordered : the order of the columns is that of the classes, and not the alphabet's.
+    """
     names = getattr(y, "columns", None)
     try:
         P = np.asarray(y, np.float64)
@@ -193,7 +196,8 @@ def soft_labels(y: Any) -> tuple[Float[np.ndarray, "N C"], np.ndarray]:
             "not."
         )
     classes = np.arange(P.shape[1]) if names is None else np.asarray(list(names))
-    if len(np.unique(classes)) < len(classes) or list(classes) != sorted(classes):
+    different = len(np.unique(classes)) == len(classes)
+    if not different or not (ordered or list(classes) == sorted(classes)):
         raise ValueError("the columns of y, which name the classes, must be different and sorted.")
     return P / P.sum(axis=1, keepdims=True), classes
 

@@ -317,12 +317,12 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         """One row for each class with a positive probability in a soft label; the weight is this
         probability.
         """
-        if classes is not None or settings.method == "local" or settings.likelihood == "ordinal":
+        if classes is not None or settings.method == "local":
             raise ValueError(
                 "soft labels (a probability for each class in the columns of y) work with fit, but "
-                "not with method='local' or likelihood='ordinal'. Use method='auto'."
+                "not with method='local'. Use method='auto'."
             )
-        P, labels = soft_labels(y)
+        P, labels = soft_labels(y, ordered=settings.likelihood == "ordinal")
         X, _, columns = self._checked(X, P[:, 0], reset)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         check_not_negative(weights)

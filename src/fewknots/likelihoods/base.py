@@ -121,7 +121,7 @@ class Likelihood:
     any_scale: ClassVar[bool] = False  # y may be shifted and scaled, and the first f_l with it
     log_concave: ClassVar[bool] = True  # log p is concave in each f_l: no curvature below zero
     quadratic: ClassVar[bool] = False  # log p is a parabola in f: constant curvature
-    curved: ClassVar[bool] = True  # -(log p)'' is not zero almost everywhere
+    curved: ClassVar[bool] = True  # -(log p)'' is nowhere zero where (log p)' is not
     support: ClassVar[Support] = "real"  # for numbers: the range of y
     shift_invariant: ClassVar[bool] = False  # only differences of latent functions matter
     largest_leads: ClassVar[bool] = False  # y is the largest function, each with unit noise
