@@ -139,10 +139,10 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         learning rates fall accordingly. A step that has begun is finished: that takes about a
         second, or as long as compiling a program. At least one step is done.
     tol : float, default 1e-5
-        Stop when ten iterations raise the bound by less than this many nats per row; fewer than
-        5000 rows count as 5000 (0.05 nats in all). By minibatches: when a thousand steps, or a
-        pass over the rows, gain no more than that or the noise; with 0 all of max_iter or
-        max_time is used.
+        Stop when ten iterations raise the bound by less than this many nats per row; by the
+        default optimiser fewer than 5000 rows count as 5000 (0.05 nats in all). By minibatches:
+        when a thousand steps, or a pass over the rows, gain no more than that or the noise; with
+        0 all of max_iter or max_time is used.
     validation_fraction : float or None, default None
         Minibatches: this share of the rows, at most 20,000, is not learned from but scored. The
         negative log probability (NLP) on it is in `history_` and in progress, and training stops
