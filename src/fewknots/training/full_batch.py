@@ -26,6 +26,7 @@ from ..inference.sites import Rows
 from ..inference.sparse_kl import SparseKL
 from ..kernels import Kernel
 from ..numerics.precision import compiled, for_platform
+from ..optimize import lbfgsb
 from ..optimize.lbfgsb import Maximise, Status
 from ..posterior import Posterior
 from ..progress import Report
@@ -57,7 +58,7 @@ class Problem:
     maximise: Maximise
     jitter: float
     max_iter: int
-    tol: float  # least gain of ten iterations, in nats per unit of weight (`_FEWEST_COUNTED`)
+    tol: float  # least gain of ten iterations, in nats per unit of weight
     rng: np.random.RandomState
     memory: Any = None  # the method's start, if not its default
     off_rows: bool = False  # inducing points are never placed exactly on a row
@@ -68,7 +69,16 @@ class Problem:
     @property
     def plateau_gain(self) -> float:
         """Least gain of ten iterations, in nats."""
-        return self.tol * max(float(np.sum(self.rows.weights)), _FEWEST_COUNTED)
+        return self.tol * float(np.sum(self.rows.weights))
+
+    @property
+    def collapsed_plateau_gain(self) -> float:
+        """The same if q is solved for at each step: then L-BFGS gains steadily until the end.
+
+        SCG does not: ten of its steps may gain very little, and the next ones much.
+        """
+        fewest = _FEWEST_COUNTED if self.maximise is lbfgsb.maximise else 0.0
+        return max(self.plateau_gain, self.tol * fewest)
 
 
 class EvidenceGradient(NamedTuple):
@@ -134,7 +144,7 @@ def fit_collapsed(problem: Problem, report: Report) -> Fitted:
             free,
             limits(free, evaluate.frozen),
             max_iter=min(_ROUND_LENGTH, left) if relocations else left,
-            plateau_gain=problem.plateau_gain,
+            plateau_gain=problem.collapsed_plateau_gain,
             on_iteration=on_iteration,
         )
         iterations += used
@@ -205,7 +215,7 @@ class _CollapsedEvidence:
         """After an outer iteration: set the next inner tolerance from its gain."""
         gain = value - self.value
         if np.isfinite(gain):
-            self.tolerance = _INNER_SHARE * max(gain, 0.1 * self.problem.plateau_gain)
+            self.tolerance = _INNER_SHARE * max(gain, 0.1 * self.problem.collapsed_plateau_gain)
         self.value = value
 
     def relocated(self, free: Named) -> tuple[Model, bool]:
