@@ -15,13 +15,12 @@ from fewknots import GPClassifier
 from tables_data import CHOSEN_ON, as_numbers, load
 
 SIZES = {"banana": 400, "diabetes": 470, "german": 700, "contraceptive": 500, "segment": 500}
-GAINS = (0.005, 0.02, 0.05)  # nats; 0.005 was the rule for 500 rows
-COUNTED = 5000  # fewer rows count as so many: what `tol` is multiplied by
+GAINS = (0.005, 0.02, 0.05)  # nats; 0.005 is the rule for 500 rows
 
 
 def fitted(X, y, X_test, y_test, gain: float) -> tuple[int, float, float]:
     """Iterations, evidence, NLP."""
-    model = GPClassifier(random_state=0, tol=gain / COUNTED).fit(X, y)
+    model = GPClassifier(random_state=0, tol=gain / len(X)).fit(X, y)
     log_p = model.predict_log_proba(X_test)
     return model.n_iter_, model.log_evidence_, -np.mean(log_p[np.arange(len(y_test)), y_test])
 

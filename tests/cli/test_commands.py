@@ -89,7 +89,7 @@ def test_large_files_stream_without_being_asked(fewknots, home, tmp_path, monkey
         (["{home}/none.csv", "-t", "late"], 1, "there is no file or folder"),
         (["{home}/*.tsv", "-t", "late"], 1, "no file matches the pattern"),
         (["{home}/flights.csv", "-t", "latte"], 1, "has no column 'latte'. Its columns are 'when'"),
-        (["{home}/flights.csv", "-t", "carrier", "--positive", "AA"], 1, "one of two labels"),
+        (["{home}/flights.csv", "-t", "carrier", "--positive", "AA"], 1, "between two labels"),
         (["{home}/flights.csv", "-t", "late", "--positive", "x"], 1, "holds 'no' and 'yes'"),
         (["{home}/flights.csv", "-t", "late", "--kernel", "rbg"], 1, "unknown kernel 'rbg'"),
         (["{home}/flights.csv", "-t", "late", "--method", "magic"], 1, "must be one of 'auto'"),

@@ -144,7 +144,7 @@ def test_the_target_or_the_user_decides_between_classes_and_numbers(
         ([1.5] * 60, ["--task", "regression"], "column 'y' is 1.5 in every row"),
         ([*range(59), None], [], "line 61: column 'y' has no"),
         (range(60), ["--positive", "1"], "--positive chooses between two labels"),
-        (range(60), ["--task", "both"], "--task both: say auto, classification or regression"),
+        (range(60), ["--task", "both"], "--task both: use auto, classification or regression"),
         (range(60), ["--likelihood", "cauchy"], "--likelihood must be one of"),
         (np.arange(60) - 1, ["--likelihood", "poisson"], "t.csv, line 2: column 'y' is -1, which"),
         (np.arange(60), ["--likelihood", "gamma"], "t.csv, line 2: column 'y' is 0, which is not"),
@@ -184,7 +184,7 @@ def test_a_target_of_dates_is_neither(fewknots, tmp_path):
 def test_a_model_of_numbers_is_not_exported(fewknots, street, tmp_path):
     done = fewknots("export", street / "m.fewknots", "--out", tmp_path / "m.onnx")
     assert done.code == 1
-    assert "holds a GPRegressor: only classifiers are exported to ONNX." in done.err
+    assert "contains a GPRegressor: only classifiers are exported to ONNX." in done.err
 
 
 def test_the_report_is_of_the_held_out_rows(fewknots, street, tmp_path):

@@ -133,7 +133,7 @@ def test_what_needs_all_rows_in_one_place_is_refused(threads, monkeypatch):
     lazy = cut(X, TARGETS["poisson"], 2)
     with pytest.raises(ValueError, match="method='local' keeps all rows of its fit in one place"):
         GPRegressor(method="local").fit(*lazy)
-    with pytest.raises(ValueError, match=r"trained on in rounds.*got method='exact'"):
+    with pytest.raises(ValueError, match=r"trained in rounds.*got method='exact'"):
         GPRegressor(method="exact").fit(*lazy)
     with pytest.raises(ValueError, match="exposure is for rows in memory and streams"):
         GPRegressor(likelihood="poisson").fit(*lazy, exposure=np.ones(N))

@@ -364,7 +364,7 @@ class TestMeanField:
     def test_what_it_cannot_do_it_says(self):
         X, y = rows(30)
         for method in ("auto", "sparse_kl", "ep", "laplace", "local"):
-            with pytest.raises(ValueError, match="y holds 3 classes, and likelihood='probit'"):
+            with pytest.raises(ValueError, match="y holds 3 classes, and only method='mean_field'"):
                 quick(method=method, likelihood="probit", n_inducing="auto").fit(X, y)
         with pytest.raises(ValueError, match="derived for likelihood='probit', got 'softmax'"):
             self.fixed(likelihood="softmax").fit(X, y)

@@ -139,8 +139,7 @@ class GPClassifier(ClassifierMixin, StreamingFits):
         learning rates decay accordingly. A step that has started is finished, which takes about a
         second, or as long as compiling a program. At least one step is done.
     tol : float, default 1e-5
-        Stop when ten iterations raise the bound by less than this many nats per row; with the
-        default optimizer, fewer than 5000 rows count as 5000 (so 0.05 nats in all). With
+        Stop when ten iterations raise the bound by less than this many nats per row. With
         minibatches: when a thousand steps, or a pass over the rows, gain less than this or less
         than the noise; with 0 all of max_iter or max_time is used.
     validation_fraction : float or None, default None

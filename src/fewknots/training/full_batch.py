@@ -26,7 +26,6 @@ from ..inference.sites import Rows
 from ..inference.sparse_kl import SparseKL
 from ..kernels import Kernel
 from ..numerics.precision import compiled, for_platform
-from ..optimize import lbfgsb
 from ..optimize.lbfgsb import Maximise, Status
 from ..posterior import Posterior
 from ..progress import Report
@@ -40,9 +39,6 @@ _MOST_PASSES = 100
 _FINAL_PASSES = 2000
 _FLOPS_AT_ONCE = {"cpu": 1e11, "gpu": 2e13}  # flops between two checks of the time
 _LEAST_AT_ONCE = 10  # passes: a solver must see whether it makes progress
-# In the rule that ends a fit, fewer rows count as so many. The last 0.05 nats (with the default
-# tol) change no prediction that matters, and take up to half of the iterations.
-_FEWEST_COUNTED = 5000
 _ROUND_LENGTH = 20  # iterations before the first search for idle inducing points
 _RELOCATIONS = 3
 
@@ -70,15 +66,6 @@ class Problem:
     def plateau_gain(self) -> float:
         """Least gain of ten iterations, in nats."""
         return self.tol * float(np.sum(self.rows.weights))
-
-    @property
-    def collapsed_plateau_gain(self) -> float:
-        """The same if q is solved for at each step: then L-BFGS gains steadily until the end.
-
-        SCG does not: ten of its steps may gain very little, and the next ones much.
-        """
-        fewest = _FEWEST_COUNTED if self.maximise is lbfgsb.maximise else 0.0
-        return max(self.plateau_gain, self.tol * fewest)
 
 
 class EvidenceGradient(NamedTuple):
@@ -144,7 +131,7 @@ def fit_collapsed(problem: Problem, report: Report) -> Fitted:
             free,
             limits(free, evaluate.frozen),
             max_iter=min(_ROUND_LENGTH, left) if relocations else left,
-            plateau_gain=problem.collapsed_plateau_gain,
+            plateau_gain=problem.plateau_gain,
             on_iteration=on_iteration,
         )
         iterations += used
@@ -215,7 +202,7 @@ class _CollapsedEvidence:
         """After an outer iteration: set the next inner tolerance from its gain."""
         gain = value - self.value
         if np.isfinite(gain):
-            self.tolerance = _INNER_SHARE * max(gain, 0.1 * self.problem.collapsed_plateau_gain)
+            self.tolerance = _INNER_SHARE * max(gain, 0.1 * self.problem.plateau_gain)
         self.value = value
 
     def relocated(self, free: Named) -> tuple[Model, bool]:
