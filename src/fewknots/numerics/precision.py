@@ -116,7 +116,7 @@ def for_platform(values: Mapping[str, Number]) -> Number:
 
 
 # XLA tries dozens of programs for each product before it runs one on a GPU: 50 s for a fit that
-#  takes 5. The vendor's library needs no trials, and is also faster here.
+# takes 5. The vendor's library needs no trials, and is also faster here.
 # On a CPU it has two ways to write fused loops. The older one compiles in half the time, and its
 # loops are as fast here. It compiles a program in 32 parts, each of which costs some milliseconds:
 # more parts than cores gain nothing.
@@ -245,7 +245,7 @@ def usable_cores() -> int:
 
 @cache
 def _known_options(platform: str) -> dict[str, Any]:
-    """The options that this version of XLA has; they are not part of its public interface."""
+    """Options that this version of XLA has; flags that the user has set in XLA_FLAGS stay."""
 
     def are_known(options: dict[str, Any]) -> bool:
         try:
@@ -254,7 +254,8 @@ def _known_options(platform: str) -> dict[str, Any]:
             return False
         return True
 
-    options = _OPTIONS[platform]
+    flags = os.environ.get("XLA_FLAGS", "")
+    options = {name: value for name, value in _OPTIONS[platform].items() if name not in flags}
     if are_known(options):  # all at once: each question is a program
         return options
     return {name: value for name, value in options.items() if are_known({name: value})}
