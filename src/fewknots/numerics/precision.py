@@ -247,18 +247,16 @@ def usable_cores() -> int:
 def _known_options(platform: str) -> dict[str, Any]:
     """Options that this version of XLA has; flags that the user has set in XLA_FLAGS stay."""
 
-    def are_known(options: dict[str, Any]) -> bool:
+    def is_known(name: str, value: Any) -> bool:
         try:
-            jax.jit(lambda x: x, compiler_options=options)(0.0)
+            jax.jit(lambda x: x, compiler_options={name: value})(0.0)
         except Exception:
             return False
         return True
 
     flags = os.environ.get("XLA_FLAGS", "")
     options = {name: value for name, value in _OPTIONS[platform].items() if name not in flags}
-    if are_known(options):  # all at once: each question is a program
-        return options
-    return {name: value for name, value in options.items() if are_known({name: value})}
+    return {name: value for name, value in options.items() if is_known(name, value)}
 
 
 @cache
